@@ -85,35 +85,21 @@ std::string why_others_rename(const std::string& folder, const struct stat& info
   return folder + " can be written by others and has no sticky bit";
 }
 
-struct Judgement {
-  std::string why = {};  // others can put something else there; empty: they cannot
-  bool closed = false;   // they cannot even come there
-};
-
-Judgement judge(const fs::path& path) {
+std::string judge(const fs::path& path) {
   fs::path folder;
   for (const auto& part : path.parent_path()) {
     folder /= part;
     struct stat info {};
     if (lstat(folder.c_str(), &info) != 0) break;
     if (S_ISLNK(info.st_mode)) {
-      if (!is_trusted(info.st_uid))
-        return {.why = folder.string() + " is a link of another user's"};
+      if (!is_trusted(info.st_uid)) return folder.string() + " is a link of another user's";
       if (stat(folder.c_str(), &info) != 0) break;
     }
-    if (auto why = why_others_rename(folder, info); !why.empty()) return {.why = std::move(why)};
-    if (info.st_uid == geteuid() && (info.st_mode & others_enter) == 0) return {.closed = true};
+    if (auto why = why_others_rename(folder, info); !why.empty()) return why;
+    // Others do not even come there.
+    if (info.st_uid == geteuid() && (info.st_mode & others_enter) == 0) break;
   }
-  return {};
-}
-
-/// The path, and where its links lead.
-Judgement judge_both(const std::string& path) {
-  std::error_code error;
-  const auto absolute = fs::absolute(path, error).lexically_normal();
-  const auto real = fs::weakly_canonical(absolute, error);
-  auto judged = judge(absolute);
-  return error || real == absolute || !judged.why.empty() ? judged : judge(real);
+  return "";
 }
 
 }  // namespace
@@ -123,17 +109,13 @@ std::string why_not_own(const struct stat& info) {
   return (info.st_mode & others_write) != 0 ? "can be written by others" : "";
 }
 
+/// The path, and where its links lead.
 std::string why_replaceable(const std::string& path) {
-  return judge_both(path).why;
-}
-
-std::string why_not_trusted(const std::string& folder) {
-  auto judged = judge_both(folder);
-  struct stat info {};
-  if (!judged.why.empty() || stat(folder.c_str(), &info) != 0) return std::move(judged.why);
-  if (info.st_uid != geteuid()) return fmt::format("{} {}", folder, why_not_own(info));
-  const bool open = !judged.closed && others_can_write(folder, info);
-  return open ? folder + " can be written by others" : "";
+  std::error_code error;
+  const auto absolute = fs::absolute(path, error).lexically_normal();
+  const auto real = fs::weakly_canonical(absolute, error);
+  auto why = judge(absolute);
+  return error || real == absolute || !why.empty() ? why : judge(real);
 }
 
 Result<int> open_own_folder(const std::string& path) {

@@ -39,10 +39,6 @@ std::string why_not_own(const struct stat& info);
 /// few stat calls.
 std::string why_replaceable(const std::string& path);
 
-/// Why what is executed must not be taken from a folder: another user can replace it, or write in
-/// it; empty: it may, or is not there.
-std::string why_not_trusted(const std::string& folder);
-
 /// Opens a folder that must be this user's alone, and no link. -1: it does not exist or cannot be
 /// read. bad_request: it is another's, or others can write in it.
 Result<int> open_own_folder(const std::string& path);

@@ -66,16 +66,14 @@ class OwnFolder : public testing::Test {
 
 TEST_F(OwnFolder, IsTrustedWhereOnlyItsUserWrites) {
   EXPECT_EQ(why_replaceable(run_), "");
-  EXPECT_EQ(why_not_trusted(run_), "");
-  EXPECT_EQ(why_not_trusted(run_ + "/"), "");
-  EXPECT_EQ(why_not_trusted(project_ + "/runs/nothing here"), "");
+  EXPECT_EQ(why_replaceable(run_ + "/"), "");
+  EXPECT_EQ(why_replaceable(project_ + "/runs/nothing here"), "");
 }
 
 TEST_F(OwnFolder, CanBeReplacedWhereOthersWriteAboveIt) {
   set(project_, 0777);
   const auto why = project_ + " can be written by others and has no sticky bit";
   EXPECT_EQ(why_replaceable(run_), why);
-  EXPECT_EQ(why_not_trusted(run_), why);
   EXPECT_EQ(why_replaceable(run_ + "/not/made/yet"), why);
   EXPECT_EQ(why_replaceable(project_), "") << "what is above it counts, not what is in it";
   set(project_, 01777);
@@ -95,8 +93,6 @@ TEST_F(OwnFolder, ItsUsersPrivateGroupMayWriteAboveIt) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, whose group is root";
   set(project_, 0775);
   EXPECT_EQ(why_replaceable(run_), "");
-  set(run_, 0775);
-  EXPECT_EQ(why_not_trusted(run_), "");
 }
 
 TEST_F(OwnFolder, CanBeReplacedByWhoOwnsAFolderAboveIt) {
@@ -116,8 +112,6 @@ TEST_F(OwnFolder, CannotBeReplacedBelowAFolderThatOthersCannotEnter) {
   set(project_, 0755);
   set(top_.path(), 0700);
   EXPECT_EQ(why_replaceable(run_), "");
-  set(run_, 0777);
-  EXPECT_EQ(why_not_trusted(run_), "");
 }
 
 TEST_F(OwnFolder, IsJudgedWhereALinkLeads) {
@@ -137,17 +131,6 @@ TEST_F(OwnFolder, IsJudgedWhereALinkLeads) {
   EXPECT_THAT(why_replaceable(link + "/a"), HasSubstr("a link of another user's"));
 }
 
-TEST_F(OwnFolder, IsNotTrustedIfOthersWriteInIt) {
-  for (const unsigned mode : {0777U, 01777U, 0757U}) {
-    set(run_, mode);
-    EXPECT_EQ(why_not_trusted(run_), run_ + " can be written by others");
-  }
-  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
-  set(run_, 0755);
-  ASSERT_EQ(chown(run_.c_str(), other_user, other_user), 0);
-  EXPECT_EQ(why_not_trusted(run_), run_ + " belongs to user 65534, not to you");
-}
-
 TEST_F(OwnFolder, IsOpenedOnlyIfItIsThisUsersAlone) {
   const auto opened = open_own_folder(run_);
   ASSERT_TRUE(opened);
@@ -160,6 +143,14 @@ TEST_F(OwnFolder, IsOpenedOnlyIfItIsThisUsersAlone) {
   EXPECT_FALSE(open_own_folder(project_ + "/file"));
   set(run_, 0775);
   EXPECT_FALSE(open_own_folder(run_)) << "what dllaunch makes is closed even to a private group";
+  for (const unsigned mode : {0777U, 01777U, 0757U}) {
+    set(run_, mode);
+    EXPECT_EQ(open_own_folder(run_).error().what, run_ + " can be written by others");
+  }
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  set(run_, 0755);
+  ASSERT_EQ(chown(run_.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(open_own_folder(run_).error().what, run_ + " belongs to user 65534, not to you");
 }
 
 }  // namespace
