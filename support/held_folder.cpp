@@ -44,20 +44,30 @@ namespace fs = std::filesystem;
 constexpr mode_t others_write = S_IWGRP | S_IWOTH;
 constexpr mode_t others_enter = S_IXGRP | S_IXOTH;
 
-/// Many systems give each user a group of the same name, and a umask that lets it write.
-bool is_private_group(gid_t group) {
+/// What Linux shows for an owner that it cannot name: in a container, of what belongs to a user of
+/// the host; of a network file system, whom the two sides do not both know.
+constexpr uid_t unknown_user = 65534;
+
+/// Root works in the folders of users, above all in a container.
+bool is_trusted(uid_t user) {
+  return !is_anothers(user) || geteuid() == 0;
+}
+
+/// Many systems give each user a group of the same name, and a umask that lets it write. Where no
+/// directory of users answers, their numbers tell it.
+bool is_private_group(gid_t group, uid_t of) {
+  const bool alike = group == of && (of != geteuid() || group == getegid());
   std::array<char, 16384> room{};
   passwd user{};
   passwd* self = nullptr;
-  if (getpwuid_r(geteuid(), &user, room.data(), room.size(), &self) != 0 || self == nullptr ||
-      self->pw_gid != group)
-    return false;
+  if (getpwuid_r(of, &user, room.data(), room.size(), &self) != 0 || self == nullptr) return alike;
+  if (self->pw_gid != group) return false;
   const std::string name = self->pw_name;
   struct group entry {};
   struct group* found = nullptr;
-  if (getgrgid_r(group, &entry, room.data(), room.size(), &found) != 0 || found == nullptr ||
-      name != found->gr_name)
-    return false;
+  if (getgrgid_r(group, &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
+    return alike;
+  if (name != found->gr_name) return false;
   for (char** member = found->gr_mem; *member != nullptr; ++member)
     if (name != *member) return false;
   return true;
@@ -70,12 +80,37 @@ bool has_access_list(const std::string& path) {
 
 bool others_can_write(const std::string& folder, const struct stat& info) {
   if ((info.st_mode & S_IWOTH) != 0) return true;
-  return (info.st_mode & S_IWGRP) != 0 &&
-         (!is_private_group(info.st_gid) || has_access_list(folder));
+  if ((info.st_mode & S_IWGRP) == 0) return false;
+  const bool closed = info.st_gid == 0 || is_private_group(info.st_gid, geteuid()) ||
+                      (geteuid() == 0 && is_private_group(info.st_gid, info.st_uid));
+  return !closed || has_access_list(folder);
 }
 
-bool is_trusted(uid_t user) {
-  return user == 0 || user == geteuid();
+/// Makes a file in the folder for a moment.
+bool make_file(const std::string& folder, struct stat& made) {
+  int file = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0) {
+    auto name = folder + "/.dllaunch-owner-XXXXXX";
+    file = mkostemp(name.data(), O_CLOEXEC);
+    if (file >= 0) unlink(name.c_str());
+  }
+  if (file < 0) return false;
+  const bool known = fstat(file, &made) == 0;
+  close(file);
+  return known;
+}
+
+/// Whether owner or mode of what was judged say nothing, since its file system shows the same for
+/// all that lies on it. `path`: in or below it.
+bool is_shown_for_all(const struct stat& judged, fs::path path) {
+  struct stat made {};
+  while (!make_file(path.string(), made)) {
+    if (!path.has_relative_path()) return false;
+    path = path.parent_path();
+  }
+  if (made.st_dev != judged.st_dev) return false;
+  const bool by_owner = is_anothers(judged.st_uid);
+  return by_owner ? made.st_uid == judged.st_uid : (made.st_mode & others_write) != 0;
 }
 
 /// Why others can rename what lies in the folder; empty: they cannot.
@@ -85,37 +120,67 @@ std::string why_others_rename(const std::string& folder, const struct stat& info
   return folder + " can be written by others and has no sticky bit";
 }
 
-std::string judge(const fs::path& path) {
+struct Judgement {
+  std::string why = {};  // others can put something else there; empty: they cannot
+  bool closed = false;   // they cannot even come there
+};
+
+Judgement judge(const fs::path& path) {
   fs::path folder;
   for (const auto& part : path.parent_path()) {
     folder /= part;
     struct stat info {};
     if (lstat(folder.c_str(), &info) != 0) break;
     if (S_ISLNK(info.st_mode)) {
-      if (!is_trusted(info.st_uid)) return folder.string() + " is a link of another user's";
+      if (!is_trusted(info.st_uid))
+        return {.why = folder.string() + " is a link of another user's"};
       if (stat(folder.c_str(), &info) != 0) break;
     }
-    if (auto why = why_others_rename(folder, info); !why.empty()) return why;
-    // Others do not even come there.
-    if (info.st_uid == geteuid() && (info.st_mode & others_enter) == 0) break;
+    auto why = why_others_rename(folder, info);
+    if (!why.empty() && !is_shown_for_all(info, path)) return {.why = std::move(why)};
+    if (info.st_uid == geteuid() && (info.st_mode & others_enter) == 0) return {.closed = true};
   }
-  return "";
+  return {};
+}
+
+/// The path, and where its links lead.
+Judgement judge_both(const std::string& path) {
+  std::error_code error;
+  const auto absolute = fs::absolute(path, error).lexically_normal();
+  const auto real = fs::weakly_canonical(absolute, error);
+  auto judged = judge(absolute);
+  return error || real == absolute || !judged.why.empty() ? judged : judge(real);
 }
 
 }  // namespace
+
+bool is_anothers(uid_t user) {
+  return user != 0 && user != geteuid() && user != unknown_user;
+}
 
 std::string why_not_own(const struct stat& info) {
   if (info.st_uid != geteuid()) return fmt::format("belongs to user {}, not to you", info.st_uid);
   return (info.st_mode & others_write) != 0 ? "can be written by others" : "";
 }
 
-/// The path, and where its links lead.
+bool shows_one_owner(const std::string& folder, uid_t shown) {
+  struct stat made {};
+  return shown != geteuid() && make_file(folder, made) && made.st_uid == shown;
+}
+
 std::string why_replaceable(const std::string& path) {
-  std::error_code error;
-  const auto absolute = fs::absolute(path, error).lexically_normal();
-  const auto real = fs::weakly_canonical(absolute, error);
-  auto why = judge(absolute);
-  return error || real == absolute || !why.empty() ? why : judge(real);
+  return judge_both(path).why;
+}
+
+std::string why_not_trusted(const std::string& folder) {
+  auto [why, closed] = judge_both(folder);
+  struct stat info {};
+  if (!why.empty() || stat(folder.c_str(), &info) != 0) return why;
+  if (is_anothers(info.st_uid))
+    why = fmt::format("{} {}", folder, why_not_own(info));
+  else if (!closed && others_can_write(folder, info))
+    why = folder + " can be written by others";
+  return why.empty() || is_shown_for_all(info, folder) ? "" : why;
 }
 
 Result<int> open_own_folder(const std::string& path) {

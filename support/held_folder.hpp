@@ -27,7 +27,12 @@ class HeldFolder {
   std::shared_ptr<const int> descriptor_;
 };
 
-// Below: owners, mode bits and Linux's access lists are judged. Root counts as trusted everywhere.
+// Below: owners, mode bits and Linux's access lists are judged. Root counts as trusted everywhere,
+// and so does what cannot be told: an owner whom Linux cannot name, or a file system that shows one
+// owner or mode for all files.
+
+/// Whether that user is neither this one nor root, nor unknown.
+bool is_anothers(uid_t user);
 
 /// Why a file or folder is not this user's alone: "belongs to user 1001, not to you", "can be
 /// written by others"; empty: it is.
@@ -38,6 +43,13 @@ std::string why_not_own(const struct stat& info);
 /// Empty: nobody can. A folder of the user's that others may not enter closes what is below it. A
 /// few stat calls.
 std::string why_replaceable(const std::string& path);
+
+/// Why what is executed must not be taken from a folder: another user can replace it, or write in
+/// it; empty: it may, or is not there.
+std::string why_not_trusted(const std::string& folder);
+
+/// Whether a file that this user makes in the folder shows that other owner, as all files there do.
+bool shows_one_owner(const std::string& folder, uid_t shown);
 
 /// Opens a folder that must be this user's alone, and no link. -1: it does not exist or cannot be
 /// read. bad_request: it is another's, or others can write in it.

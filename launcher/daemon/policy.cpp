@@ -65,7 +65,7 @@ std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, co
   if (past.submissions >= caps.most_submissions)
     return give_up(fmt::format("it was submitted again {}, which is the limit",
                                counted(past.submissions, "time")));
-  if (past.refusals >= most_refusals) return give_up("sbatch refused it every time");
+  if (past.refusals >= most_refusals) return give_up(past.refusal);
   return std::nullopt;
 }
 

@@ -35,7 +35,8 @@ struct RunPast {
   int submissions = 0;       // by the daemon
   int without_progress = 0;  // consecutive jobs without a new checkpoint, before this one
   int system_cancels = 0;    // cancellations by Slurm that were resubmitted
-  int refusals = 0;          // consecutive sbatch failures
+  int refusals = 0;          // consecutive submissions that failed
+  std::string refusal = {};  // why the last one did
 };
 
 struct Caps {

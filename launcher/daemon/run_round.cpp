@@ -335,7 +335,8 @@ void RunWatch::judge(LiveRun& run, double now_s) {
                              {.submissions = record.submissions,
                               .without_progress = record.without_progress,
                               .system_cancels = record.system_cancels,
-                              .refusals = run.refusals},
+                              .refusals = run.refusals,
+                              .refusal = run.refusal},
                              {.most_submissions = settings_.most_submissions,
                               .most_jobs = settings_.most_jobs,
                               .jobs = jobs_in_queue(),
@@ -405,6 +406,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
     return;
   }
   ++run.refusals;
+  run.refusal = sent->message;
   // A user's request is tried once.
   if (!run.ended) finish(run, "gave_up", now_s);
 }

@@ -76,6 +76,7 @@ class RunWatch {
     std::optional<EndedJob> ended = {};  // to be resubmitted
     double retry_s = 0;                  // earliest retry after a refusal
     int refusals = 0;
+    std::string refusal = {};
     bool cancel_asked = false;
     double unheard_since_s = 0;  // ended, and Slurm has not reported how; 0: not queried
     double away_since_s = 0;     // directory missing and no job queued; 0: it exists

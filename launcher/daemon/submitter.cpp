@@ -12,6 +12,7 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/submit_folder.hpp"
 #include "launcher/slurm/input_variables.hpp"
@@ -42,9 +43,9 @@ std::vector<std::string> options_of_submission(const std::string& script_text,
 
 namespace {
 
-SubmissionIntent intent_of(const Submission& submission, const RunDir& dir) {
+SubmissionIntent intent_of(System& system, const Submission& submission, const RunDir& dir) {
   return {.token = submission.token,
-          .script = dir.sbatch_script(),
+          .script = script_to_submit(system, dir),
           .judged = submission.judged,
           .intended_s = submission.intended_s};
 }
@@ -89,7 +90,8 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   auto lock = DaemonLock::take(paths_.submit_lock());
   if (!lock) return std::move(lock).error();
   const RunDir dir{.path = run.dir};
-  const auto script = system_.read_file(dir.sbatch_script());
+  const auto files = executed_files(system_, dir);
+  const auto script = files ? system_.read_file(files->sbatch_script()) : std::string();
   if (!script) return script.error();
   auto failed = store_.failed_nodes(now_s - failed_nodes_within_s, 2);
   if (!failed) return std::move(failed).error();
@@ -104,7 +106,8 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   const auto summary = system_.read_file(dir.summary());
   forget_summary(dir);
   lock->share_with_children(true);
-  const auto [id, refused] = submit_job(system_, dir.sbatch_script(), more);
+  const auto [id, refused] = files ? submit_job(system_, files->sbatch_script(), more)
+                                   : Submitted{.id = files.error(), .refused = true};
   lock->share_with_children(false);
   if (id) return adopt(run, submission, *id, now_s);
   submission.message = id.error().what;
@@ -154,7 +157,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
   if (!run) return std::move(run).error();
   if (!*run) return false;
   const RunDir dir{.path = (*run)->dir};
-  auto found = find_submitted(system_, intent_of(submission, dir));
+  auto found = find_submitted(system_, intent_of(system_, submission, dir));
   if (!found) {
     missed_since_.clear();
     return std::move(found).error();

@@ -166,7 +166,9 @@ Result<Outcome> execute_allocated(const LaunchPlan& plan, const RunDir& run,
                                   System& system) {
   const auto hosts = expand_hosts(allocation.nodes);
   if (!hosts) return hosts.error();
-  if (auto written = write_file(run.sbatch_script(), render_sbatch(plan, run.id)); !written)
+  const auto& files = plan.paths.files;
+  const auto path = files.empty() ? run.sbatch_script() : RunDir{.path = files}.sbatch_script();
+  if (auto written = write_file(path, render_sbatch(plan, run.id)); !written)
     return std::move(written).error();
   const auto bash = system.find_program("bash");
   if (!bash) return Error{ErrorKind::unavailable, "bash is not installed", ""};
@@ -184,7 +186,7 @@ Result<Outcome> execute_allocated(const LaunchPlan& plan, const RunDir& run,
   auto variables = variables_of(plan, allocation, hosts->size());
   variables.emplace_back(start_name_variable, ended.id);
   auto script = OwnedProcess::start({.program = *bash,
-                                     .argv = {"bash", run.sbatch_script()},
+                                     .argv = {"bash", path},
                                      .environment = std::move(variables),
                                      .output_path = ended.output});
   if (!script) return std::move(script).error();

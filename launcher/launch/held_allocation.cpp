@@ -15,6 +15,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/run_index.hpp"
@@ -57,8 +58,14 @@ std::uintmax_t bytes_in(const std::string& path) {
 /// So that `ps`, `status` and `cancel` know the job.
 Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
                        const std::string& script) {
-  auto written = write_file(run.plan_json(), json_text(to_json(plan)));
-  if (written) written = write_file(run.sbatch_script(), script);
+  const auto write = [&](const RunDir& into) {
+    auto written = write_file(into.plan_json(), json_text(to_json(plan)));
+    return written ? write_file(into.sbatch_script(), script) : written;
+  };
+  auto written = write(run);
+  const auto folder = written ? kept_folder(system, run.path) : "";
+  if (!folder.empty()) written = make_kept_folder(folder);
+  if (written && !folder.empty()) written = write({.path = folder});
   if (written) (void)remember_run(system, run);
   return written;
 }

@@ -23,10 +23,11 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-ChildRun child_of(const RunDir& run, const std::string& name, const Topology& machine,
+ChildRun child_of(const Paths& paths, const std::string& name, const Topology& machine,
                   const MachineShare& share, const std::vector<ComponentPlace>& places) {
-  const auto dir = component_dir(run.path, name);
+  const auto dir = component_dir(paths.run_dir, name);
   ChildRun child{.job_file = dir + ".yaml", .dir = dir, .local = true, .cpus = share.cpus};
+  if (!paths.files.empty()) child.job_file = component_dir(paths.files, name) + ".yaml";
   child.environment = component_variables(places, name);
   const auto devices = device_variables(machine, {.gpus = share.gpus});
   child.environment.insert(child.environment.end(), devices.begin(), devices.end());
@@ -46,8 +47,8 @@ Result<Outcome> execute_components(const ModularPlan& plan, const SharedMachine&
   std::vector<ComponentGroup::Start> starts;
   for (std::size_t i = 0; i < plan.components.size(); ++i)
     starts.push_back([&, i] {
-      return start_child_run(
-          child_of(run, plan.components[i].name, machine.node, machine.shares[i], places));
+      return start_child_run(child_of(plan.whole.paths, plan.components[i].name, machine.node,
+                                      machine.shares[i], places));
     });
   const StopSignals signals;
   const auto began = std::chrono::steady_clock::now();

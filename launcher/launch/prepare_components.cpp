@@ -56,6 +56,7 @@ Result<PlannedComponents> plan_components(System& system, const PlanOptions& opt
     }
     Paths its_paths = paths;
     its_paths.run_dir = component_dir(paths.run_dir, name);
+    if (!paths.files.empty()) its_paths.files = component_dir(paths.files, name);
     auto one = plan_loaded(system, options, own, its_paths, *std::move(facts));
     if (!one) return within(std::move(one).error());
     if (check) {

@@ -24,6 +24,7 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/array_tasks.hpp"
@@ -363,12 +364,12 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
                                 System& system, const SlurmSettings& settings) {
   const auto before = system.read_file(run.job_id());
   const SubmissionIntent intent{.token = new_token(),
-                                .script = run.sbatch_script(),
+                                .script = script_to_submit(system, run),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
   auto [id, refused] =
-      submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
+      submit_job(system, intent.script, {comment_option(comment_of(plan), intent.token)});
   if (!id && refused) forget_intent(run);
   if (!id && !refused) {
     follower.say(

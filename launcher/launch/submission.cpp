@@ -11,6 +11,7 @@
 
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "support/json_fields.hpp"
@@ -95,7 +96,7 @@ std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run) {
   const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
   SubmissionIntent intent{.token = token_in(value_at<std::string>(record, "token")),
-                          .script = run.sbatch_script(),
+                          .script = script_to_submit(system, run),
                           .judged = value_at<std::string>(record, "judged")};
   intent.intended_s = value_at(record, "intended", intent.intended_s);
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));

@@ -15,6 +15,7 @@
 #include "launcher/run/history.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
@@ -213,7 +214,7 @@ std::optional<RunState> state_of_away_run(const std::string& path, const Queue& 
   const RunDir dir{.path = path};
   std::vector<QueuedJob> jobs;
   std::ranges::copy_if(queue.jobs, std::back_inserter(jobs), [&dir](const QueuedJob& job) {
-    return script_of(job.origin) == dir.sbatch_script() && !is_final_state(job.state);
+    return is_script_of(dir, script_of(job.origin)) && !is_final_state(job.state);
   });
   if (jobs.empty()) return std::nullopt;
   RunState run_state{.run = {.dir = dir, .plan = {}, .summary = {}}, .state = {}};

@@ -336,6 +336,7 @@ std::vector<std::string> shim(const LaunchPlan& plan) {
     argv[0] = there + "/dllaunch";
     argv.insert(argv.begin(), {there + "/ld.so", "--library-path", there});
   }
+  if (!plan.paths.files.empty()) argv.insert(argv.end(), {"--files", plan.paths.files});
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
   if (plan.stage.wanted()) argv.emplace_back("--staged");
   // On other schedulers users may change plan.json, so nothing must depend on it.

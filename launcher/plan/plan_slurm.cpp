@@ -361,6 +361,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   auto plan = begin_plan(job, paths);
   plan.launcher = Launcher::slurm;
   plan.warnings = nodes->warnings;
+  if (!paths.files.empty())
+    leave_out_hold("others can replace the run's directory, and orders lie there", plan);
   if (facts.profile) plan.mpi = mpi_of_profile(*facts.profile, *facts.slurm);
   choose_topology(facts, *nodes, plan);
   auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);

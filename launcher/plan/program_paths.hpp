@@ -13,6 +13,8 @@ struct Paths {
   std::string dllaunch = {};  // this program
   std::string dltrain = {};
   std::string run_dir = {};
+  /// Where the supervisor and the ranks read what they execute, if others can replace run_dir.
+  std::string files = {};
   std::string work_dir = {};  // where the user called dllaunch: `run:` commands start here
   std::vector<std::string> trainer_gpus = {};  // GPU kinds that dltrain supports: cuda, hip
 };

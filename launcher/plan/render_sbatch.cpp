@@ -95,6 +95,13 @@ data object_if(bool wanted, const char* key, const std::string& value) {
   return wanted ? data{key, value} : data{data::type::bool_false};
 }
 
+/// Where others can replace the run's directory.
+void set_files(data& fields, const Paths& paths, const std::string& run_id) {
+  fields.set("files", object_if(!paths.files.empty(), "path", shell_quote(paths.files)));
+  fields.set("guarded",
+             object_if(!paths.files.empty() && !run_id.empty(), "run", shell_quote(paths.run_dir)));
+}
+
 data fetch_fields(const LaunchPlan& plan) {
   const auto file = fetched_image(plan);
   if (file.empty()) return data{data::type::bool_false};
@@ -188,6 +195,7 @@ std::string render(const LaunchPlan& plan, const std::string& run_id,
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
   // Array tasks have their own directories, which the script creates.
   fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
+  set_files(fields, plan.paths, run_id);
   fields.set("umask", plan.share ? "027" : "077");
   fields.set("share", flag(plan.share));
   fields.set("unset", list_of("names", unset_lines(plan)));
@@ -257,6 +265,7 @@ std::string render_sbatch(const ModularPlan& plan, const std::string& run_id) {
   fields.set("components", std::move(components));
   fields.set("run_dir", shell_quote(whole.paths.run_dir));
   fields.set("run_id", object_if(!run_id.empty(), "word", run_id));
+  set_files(fields, whole.paths, run_id);
   fields.set("umask", whole.share ? "027" : "077");
   fields.set("share", flag(whole.share));
   fields.set("work_dir", shell_quote(whole.paths.work_dir));

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "launcher/base/split.hpp"
+#include "support/held_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -146,6 +147,14 @@ void check_output(const Paths& paths, System& system, CheckFindings& found) {
               fmt::format("the run directory {} cannot be written: you may not write in {}",
                           paths.run_dir, folder),
               "use --run-dir DIR on a shared file system that you can write to");
+  if (const auto why = why_not_trusted(paths.run_dir); !why.empty())
+    add_warning(
+        found,
+        fmt::format("others can put another in the place of the run directory {}: {}",
+                    paths.run_dir, why),
+        "the job runs from copies in your state folder, and is not held after an error; "
+        "--run-dir DIR where only you write (chmod g-w), or a sticky bit (chmod +t), avoids "
+        "that");
 }
 
 /// The path in a line of /proc/self/mountinfo, which writes a blank as \040.

@@ -67,8 +67,10 @@ constexpr Explanation queue_check_table[] = {
      "It does not exist, needs another one first, or there is no `module` command here.",
      "`module avail` lists them; modules load in the order of environment.modules."},
     {"run-dir", "The run directory cannot be used.",
-     "It cannot be made or written, or it is on a file system that the nodes do not share (/tmp).",
-     "Choose another with --run-dir, or call dllaunch in a shared folder."},
+     "It cannot be made or written, it is on a file system that the nodes do not share (/tmp), or "
+     "other users can put another directory in its place.",
+     "Choose another with --run-dir, or call dllaunch in a shared folder in which others rename "
+     "nothing of yours: one that only you can write, or with a sticky bit."},
     {"sbatch", "`sbatch --test-only` refuses the job.",
      "Slurm knows a rule that no other check explains, or it is busy.",
      "Follow Slurm's message; the site's documentation explains its own rules."},

@@ -13,12 +13,14 @@
 #include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/run/submit_folder.hpp"
 #include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/held_folder.hpp"
 #include "support/json_fields.hpp"
 
 namespace dllaunch {
@@ -77,11 +79,16 @@ std::string why_not_own(System& system, const RunOutline& plan, const RunDir& ru
                         const SlurmJob& job) {
   uid_t owner = 0;
   const auto path = job.user ? not_of(*job.user, run, owner) : "";
-  if (!path.empty())
+  // Of a file system that gives all files to one user, the job's script tells.
+  if (!path.empty() && !shows_one_owner(run.path, owner))
     return fmt::format("it is a job of {}, and {} belongs to {}", user_name(*job.user), path,
                        user_name(owner));
   constexpr std::string_view script_name = "/job.sbatch";
   const auto script = script_of(job.origin);
+  struct stat copy {};
+  if (script != run.sbatch_script() && is_script_of(run, script) && job.user &&
+      (stat(script.c_str(), &copy) != 0 || copy.st_uid == *job.user))
+    return "";
   const auto dir = script.substr(0, script.size() - std::min(script.size(), script_name.size()));
   if (script.ends_with(script_name) && is_another(dir, run)) return "it is that of " + dir;
   std::error_code missing;
@@ -133,7 +140,7 @@ JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::st
                        .token = std::move(record.token),
                        .submitted_s = record.submitted_s};
   const auto script = run.sbatch_script();
-  if (access(script.c_str(), F_OK) == 0) identity.script = script;
+  if (identity.script.empty() && access(script.c_str(), F_OK) == 0) identity.script = script;
   for (const auto& [option, value] : plan.sbatch) {
     if (option == "--job-name") identity.name = value;
   }
@@ -142,11 +149,13 @@ JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::st
 
 void remember_job(System& system, const RunDir& run, const std::string& id,
                   const std::string& token) {
-  keep(system, run,
-       {{"id", id},
-        {"cluster", OwnCluster(system).name()},
-        {"token", token},
-        {"submitted", unix_seconds()}});
+  Json record = {{"id", id},
+                 {"cluster", OwnCluster(system).name()},
+                 {"token", token},
+                 {"submitted", unix_seconds()}};
+  if (auto script = script_to_submit(system, run); script != run.sbatch_script())
+    record["script"] = std::move(script);
+  keep(system, run, record);
 }
 
 void remember_own_script(System& system, const RunDir& run, const SlurmJob& job) {

@@ -231,7 +231,7 @@ Journal parse_journal(std::string_view text) {
 }
 
 bool is_readable(const RunDir& run) {
-  for (const auto& path : {path_of(run), marker_of(run)}) {
+  for (const auto& path : {path_of(run), marker_of(run), run.path + "/.run-id"}) {
     const int file = open_regular_file(path);
     if (file < 0 && errno == ENOENT) continue;
     char byte = 0;

@@ -8,6 +8,7 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "support/json_fields.hpp"
 
@@ -55,7 +56,9 @@ std::string moved_along(const std::string& folder, const std::string& before,
 /// plan.json of an older version does not have it; the script always did.
 std::optional<std::string> folder_of_run(System& system, const std::string& dir) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  const RunDir run{.path = dir};
+  const auto files = executed_files(system, {.path = dir});
+  if (!files) return std::nullopt;
+  const auto& run = *files;
   const auto text = read_run_file(system, run.plan_json(), most_bytes);
   const auto plan = text ? json_object_in(*text) : Json();
   auto folder = value_at<std::string>(plan, "work_dir");
@@ -95,7 +98,9 @@ Result<Ok> enter_submit_folder(System& system, std::string& dir, std::string& jo
   auto absolute_file = absolute_path(job_file);
   error.clear();
   fs::current_path(*folder, error);
-  if (error && fs::path(absolute_file).parent_path() != fs::path(absolute_dir)) {
+  const auto files = executed_files(system, {.path = absolute_dir});
+  const auto from = fs::path(absolute_file).parent_path().string();
+  if (error && from != absolute_dir && !(files && from == files->path)) {
     system.log(
         fmt::format("dllaunch: warning: {}, where {} was submitted: {}; it continues here, with "
                     "{}\n",

@@ -253,13 +253,16 @@ void remove_earlier(const std::string& folder) {
 
 }  // namespace
 
-std::string node_disk(System& system) {
+std::string node_disk(System& system, std::string* passed_over) {
   for (const char* variable : {"SLURM_TMPDIR", "TMPDIR"}) {
     std::string path = system.environment(variable).value_or("");
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    if (has_plain_name(path) && system.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
-        !lies_on_network(path) && why_replaceable(path + "/" + std::string(folder_stem)).empty())
-      return path;
+    if (!has_plain_name(path) || !system.is_folder(path) ||
+        access(path.c_str(), W_OK | X_OK) != 0 || lies_on_network(path))
+      continue;
+    const auto why = why_replaceable(path + "/" + std::string(folder_stem));
+    if (why.empty()) return path;
+    if (passed_over != nullptr) *passed_over = fmt::format("{}={}: {}", variable, path, why);
   }
   return "/tmp";
 }

@@ -22,8 +22,8 @@ struct StageRequest {
 
 /// Returns the folder for files local to this node: the first of SLURM_TMPDIR, TMPDIR and /tmp that
 /// exists, is not on a network file system, has a name that needs no quoting, and in which no other
-/// user can rename our files.
-std::string node_disk(System& system);
+/// user can rename our files; and which variable's was left out for the last reason.
+std::string node_disk(System& system, std::string* passed_over = nullptr);
 
 /// Returns where a job's copies are on each node. `id`: from own_stage_id(), unpredictable, so that
 /// another user cannot create the folder first.

@@ -60,11 +60,12 @@ void order_hosts(System& system, const RunOutline& whole, std::vector<ComponentP
 }
 
 /// The first writes into the script's own output, as Slurm's record of its job says.
-ProcessRequest request_for(const std::string& bash, const std::string& dir, std::size_t number,
-                           const std::string& job,
+/// `scripts`: the folder of the component's script.
+ProcessRequest request_for(const std::string& bash, const std::string& scripts,
+                           const std::string& dir, std::size_t number, const std::string& job,
                            std::vector<std::pair<std::string, std::string>> variables) {
   ProcessRequest request{.program = bash,
-                         .argv = {"bash", dir + "/component.sh"},
+                         .argv = {"bash", scripts + "/component.sh"},
                          .environment = std::move(variables),
                          .error_fd = STDERR_FILENO};
   if (number > 0) request.output_path = fmt::format("{}/slurm-{}.out", dir, job);
@@ -134,9 +135,10 @@ Result<Ok> requeue_whole(System& system, const JobAllocation& allocation, Exclus
 
 }  // namespace
 
-Result<int> own_components(System& system, const std::string& run_dir) {
+Result<int> own_components(System& system, const std::string& run_dir, const std::string& files) {
   auto run = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
   if (!run) return std::move(run).error();
+  if (!files.empty()) take_plan_from(files, *run, system);
   const auto& components = run->plan.components;
   if (components.empty())
     return Error{ErrorKind::bad_request, run->dir.path + " holds no run with components", ""};
@@ -148,12 +150,16 @@ Result<int> own_components(System& system, const std::string& run_dir) {
   // Of the script's own job: the first component's.
   const auto allocation = read_allocation(system);
   const auto jobs = jobs_of_components(system, components.size());
+  // The home may not be there on the nodes: the job's script has written theirs into the run's.
+  const bool there = !files.empty() && access((files + "/plan.json").c_str(), R_OK) == 0;
+  const auto& scripts = there ? files : run->dir.path;
   std::vector<ComponentGroup::Start> starts;
   for (std::size_t i = 0; i < components.size(); ++i)
     starts.push_back([&, i] {
-      return OwnedProcess::start(
-          request_for(*bash, component_dir(run->dir.path, components[i].name), i, jobs[i],
-                      component_variables(*places, components[i].name)));
+      return OwnedProcess::start(request_for(*bash, component_dir(scripts, components[i].name),
+                                             component_dir(run->dir.path, components[i].name), i,
+                                             jobs[i],
+                                             component_variables(*places, components[i].name)));
     });
   const int warning = signal_of_name(run->plan.signal);
   const SupervisorSignals signals(warning);

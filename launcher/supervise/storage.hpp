@@ -12,14 +12,17 @@ namespace dllaunch {
 
 class RunStorage {
  public:
-  /// Assumes that the directory exists now. With an id, it must be that run's.
-  explicit RunStorage(RunDir run);
+  /// Assumes that the directory exists now. With an id, it must be that run's; its file counts as
+  /// used from now on, for what removes old files. `guarded`: others can put another directory in
+  /// its place.
+  explicit RunStorage(RunDir run, bool guarded = false);
 
   /// Returns "run directory /scratch/runs/a: write: No space left on device"; empty: no trouble.
   /// Writes a test file.
   std::string trouble() const;
 
-  /// unavailable: the directory is missing or was replaced by another. Writes nothing.
+  /// unavailable: the directory is missing or was replaced by another. Writes a lost .run-id anew
+  /// where the directory is the same for sure.
   Result<Ok> check() const;
 
   /// Returns the result of `write`, or that of check() if it fails; then nothing is written.
@@ -33,6 +36,8 @@ class RunStorage {
  private:
   RunDir run_;
   HeldFolder folder_;
+  bool guarded_ = false;
+  bool known_ = false;  // the directory that is held has shown the id
   bool had_plan_ = false;
 };
 

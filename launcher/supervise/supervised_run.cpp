@@ -1,9 +1,12 @@
 #include "launcher/supervise/supervised_run.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
@@ -42,14 +45,32 @@ Exclusion exclusion_of(const StoredRun& run, const std::string& job, const std::
                       fresh);
 }
 
+/// What is ordered in the run's directory may be another user's order, and the book that its plan
+/// names another file of this user's.
+void take_plan_from(const std::string& folder, StoredRun& run, System& system) {
+  auto& plan = run.plan;
+  if (const auto text = system.read_file(RunDir{.path = folder}.plan_json())) {
+    plan = outline_from_json(json_object_in(*text));
+  } else {
+    system.log(fmt::format("dllaunch: warning: {}: the plan is taken from {}\n", text.error().what,
+                           run.dir.path));
+    plan.node_book.clear();
+  }
+  plan.paths.run_dir = run.dir.path;
+  plan.recovery.hold_seconds = 0;
+}
+
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          const std::vector<std::string>& start) {
+                                          const std::vector<std::string>& start,
+                                          const std::string& files) {
   auto stored = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
   if (!stored) return std::move(stored).error();
   const auto program = system.find_program(start.at(0));
   if (!program)
     return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
                  "load it in environment.modules"};
+  const bool guarded = !files.empty();
+  if (guarded) take_plan_from(files, *stored, system);
   const auto& plan = stored->plan;
   SupervisedRun run{.dir = stored->dir,
                     .recovery = {.plan = plan.recovery,
@@ -61,13 +82,14 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                     .program = *program,
                     .allocation = read_allocation(system),
                     .nodes = static_cast<std::size_t>(std::max(0, plan.nodes)),
+                    .guarded = guarded,
                     .network_order = plan.network_order,
                     .network = plan.network,
                     .node_book = plan.node_book,
                     .excluded = excluded_by_plan(plan),
                     .ranks_per_node = plan.ranks_per_node,
                     .start_name = system.environment(start_name_variable).value_or("")};
-  follow_retry(system, run);
+  if (!guarded) follow_retry(system, run);
   return run;
 }
 

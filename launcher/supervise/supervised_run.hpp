@@ -28,6 +28,7 @@ struct SupervisedRun {
   std::string program = {};  // starter, absolute path
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // nodes the ranks need
+  bool guarded = false;   // others can replace its directory: nothing is executed from there
   bool again = false;     // the ranks have been started in this allocation before
   NodeNumbering network_order = NodeNumbering::automatic;
   Json network = {};           // as the cluster's profile describes it; null: not at all
@@ -51,10 +52,15 @@ struct SupervisedRun {
   const std::string& job() const { return start_name.empty() ? allocation.job : start_name; }
 };
 
-/// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
-/// unavailable: no such program.
+/// `start`: srun or mpirun, its options and the ranks' command. `files`: where its plan is, if
+/// others can replace its directory (kept_files.hpp); no orders are taken from there then.
+/// bad_request: no such run. unavailable: no such program.
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          const std::vector<std::string>& start);
+                                          const std::vector<std::string>& start,
+                                          const std::string& files = "");
+
+/// The plan of a run whose directory others can replace: from its copies, and without a hold.
+void take_plan_from(const std::string& folder, StoredRun& run, System& system);
 
 /// For a requeue that leaves out these nodes (a host list), besides those that earlier ones did.
 Exclusion exclusion_of(const SupervisedRun& run, const std::string& fresh);

@@ -44,7 +44,7 @@ class Supervisor {
       : system_(system),
         run_(run),
         signals_(run.signal),
-        storage_(run.dir),
+        storage_(run.dir, run.guarded),
         allocation_end_(run.allocation, unix_seconds()),
         watchdog_step_(system, run),
         numberer_(system, run),
@@ -52,12 +52,13 @@ class Supervisor {
 
   int run() {
     adopt_orphans();
-    if (const auto ours = storage_.check(); !ours) return cannot_start(ours.error()).exit_code;
     if (!patiently([this] { return is_readable(run_.dir); })) {
-      const auto what = "cannot read supervisor.jsonl and finished.job in " + run_.dir.path;
+      const auto what =
+          "cannot read supervisor.jsonl, finished.job and .run-id in " + run_.dir.path;
       return interrupted_by_ ? end_by(*interrupted_by_)
                              : cannot_start({ErrorKind::unavailable, what, ""}).exit_code;
     }
+    if (const auto ours = storage_.check(); !ours) return cannot_start(ours.error()).exit_code;
     if (has_finished(system_, run_)) return exit_code::success;
     const auto journal = read_journal(run_.dir);
     history_ = journal.history;

@@ -138,6 +138,22 @@ auto said(const std::string& component, int node, int rank, int cpu, const std::
                                    component, node, rank, rank, cpu, gpus));
 }
 
+TEST_F(SlurmComponents, WhereOthersRenameTheyRunFromTheirUsersCopies) {
+  // A folder that others cannot enter would protect what is below it.
+  std::filesystem::permissions(std::filesystem::path(cluster_->share()).parent_path(),
+                               static_cast<std::filesystem::perms>(0755));
+  std::filesystem::permissions(work_->path(), std::filesystem::perms::all);
+  const auto state = cluster_->share() + "/state-of-components";
+  for (const auto& word : {std::string("env"), "XDG_STATE_HOME=" + state})
+    work_->before.push_back(word);
+  const auto ended = run(job("exec sleep 600", "echo \"$PYTHONPATH\" > where"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << logs();
+  EXPECT_THAT(work_->text_of("run/job.sbatch"),
+              HasSubstr("--components --run-dir \"$dllaunch_run\" --files " + state));
+  EXPECT_THAT(work_->text_of("where"), HasSubstr(state + "/dllaunch/kept/"));
+  EXPECT_THAT(work_->text_of("where"), HasSubstr("/components/trainer/autopsy/python"));
+}
+
 TEST_F(SlurmComponents, OneHasGpus) {
   const auto ended = run(job(says, says_later), {"components.loader.resources.ranks_per_node=2",
                                                  "components.trainer.resources.gpus_per_node=2",

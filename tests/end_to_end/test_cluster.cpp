@@ -56,7 +56,7 @@ TestCluster::TestCluster(std::vector<std::string> options) {
     cannot_run_here_ = started->exit_code == 77;
   }
   fs::create_directories(share());
-  chmod(share().c_str(), 0777);
+  chmod(share().c_str(), 01777);  // as /tmp: nobody renames what is another user's
 }
 
 TestCluster::~TestCluster() {

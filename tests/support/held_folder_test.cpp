@@ -1,12 +1,16 @@
 #include "support/held_folder.hpp"
 
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/one_owner.hpp"
 #include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -54,6 +58,26 @@ class OwnFolder : public testing::Test {
   static void set(const std::string& folder, unsigned mode) {
     fs::permissions(folder, static_cast<fs::perms>(mode));
   }
+  void TearDown() override { shown_for_all.reset(); }
+  /// The judgement of a process of that user.
+  std::string as_user(uid_t user, gid_t group,
+                      std::string (*judge)(const std::string&) = why_replaceable,
+                      const std::string& path = "") const {
+    int said[2] = {-1, -1};
+    if (pipe(said) != 0) return "no pipe";
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool is_user = setgroups(0, nullptr) == 0 && setgid(group) == 0 && setuid(user) == 0;
+      const auto why = is_user ? judge(path.empty() ? run_ : path) : "cannot be that user";
+      _exit(write(said[1], why.data(), why.size()) < 0 ? 1 : 0);
+    }
+    close(said[1]);
+    std::string text(4096, '\0');
+    const auto size = read(said[0], text.data(), text.size());
+    close(said[0]);
+    waitpid(child, nullptr, 0);
+    return text.substr(0, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  }
   /// A group that is not this user's private one.
   static bool give_to_group(const std::string& folder) {
     return can_be_others() && chown(folder.c_str(), geteuid(), other_user) == 0;
@@ -100,8 +124,60 @@ TEST_F(OwnFolder, CanBeReplacedByWhoOwnsAFolderAboveIt) {
   ASSERT_EQ(chown(project_.c_str(), other_user, other_user), 0);
   for (const unsigned mode : {0755U, 01777U}) {
     set(project_, mode);
-    EXPECT_EQ(why_replaceable(run_), project_ + " belongs to another user, who can rename in it");
+    EXPECT_EQ(as_user(61234, 61234), project_ + " belongs to another user, who can rename in it");
+    EXPECT_EQ(why_replaceable(run_), "") << "root in a container works in a user's folder";
   }
+}
+
+/// A user namespace and a network file system show those whom they do not know as this one.
+TEST_F(OwnFolder, BelowAFolderOfAnUnknownOwnerIsTrusted) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  ASSERT_EQ(chown(project_.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(as_user(61234, 61234), "");
+}
+
+TEST_F(OwnFolder, TheGroupOfRootMayWriteAboveIt) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  set(project_, 0775);
+  EXPECT_EQ(as_user(61234, 61234), "");
+}
+
+/// 61234 has no entry, as on a node where no directory of users answers.
+TEST_F(OwnFolder, APrivateGroupIsKnownByItsNumberWhereNobodyTellsIt) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  set(project_, 0775);
+  ASSERT_EQ(chown(project_.c_str(), 61234, 61234), 0);
+  EXPECT_EQ(as_user(61234, 61234), "");
+  EXPECT_THAT(as_user(61234, 61235), StartsWith(project_)) << "not the user's first group";
+  EXPECT_EQ(why_replaceable(run_), "") << "root in a container";
+  ASSERT_EQ(chown(project_.c_str(), 61234, 61235), 0);
+  EXPECT_THAT(as_user(61234, 61235), StartsWith(project_)) << "a group of several";
+  EXPECT_THAT(why_replaceable(run_), StartsWith(project_));
+}
+
+/// As on 9p, exFAT or a FUSE mount.
+TEST_F(OwnFolder, WhereAllFilesHaveOneOwnerNothingIsTold) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  for (const auto& folder : {project_, project_ + "/runs", run_})
+    ASSERT_EQ(chown(folder.c_str(), other_user, other_user), 0);
+  set(run_, 0777);
+  EXPECT_NE(as_user(61234, 61234), "");
+  shown_for_all = {other_user, 0755};
+  EXPECT_EQ(as_user(61234, 61234), "");
+  EXPECT_EQ(as_user(61234, 61234, why_not_trusted), "");
+  EXPECT_TRUE(shows_one_owner(run_, other_user));
+  EXPECT_FALSE(shows_one_owner(run_, 61235));
+  shown_for_all = {61235, 0755};
+  EXPECT_NE(as_user(61234, 61234), "") << "root's files are nobody's; others keep their owner";
+}
+
+TEST_F(OwnFolder, WhereAllFilesHaveOneModeNothingIsTold) {
+  for (const auto& folder : {project_, project_ + "/runs", run_}) set(folder, 0777);
+  shown_for_all = {geteuid(), 0777};
+  EXPECT_EQ(why_replaceable(run_), "");
+  EXPECT_EQ(why_not_trusted(run_), "");
+  shown_for_all.reset();
+  EXPECT_NE(why_replaceable(run_), "");
 }
 
 TEST_F(OwnFolder, CannotBeReplacedBelowAFolderThatOthersCannotEnter) {
@@ -128,7 +204,19 @@ TEST_F(OwnFolder, IsJudgedWhereALinkLeads) {
   set(home.path(), 01777);
   EXPECT_EQ(why_replaceable(link + "/a"), "");
   ASSERT_EQ(lchown(link.c_str(), other_user, other_user), 0);
-  EXPECT_THAT(why_replaceable(link + "/a"), HasSubstr("a link of another user's"));
+  EXPECT_THAT(as_user(61234, 61234, why_replaceable, link + "/a"),
+              HasSubstr("a link of another user's"));
+}
+
+TEST_F(OwnFolder, IsNotTrustedIfOthersWriteInIt) {
+  for (const unsigned mode : {0777U, 01777U, 0757U}) {
+    set(run_, mode);
+    EXPECT_EQ(why_not_trusted(run_), run_ + " can be written by others");
+  }
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  set(run_, 0755);
+  ASSERT_EQ(chown(run_.c_str(), other_user, other_user), 0);
+  EXPECT_EQ(why_not_trusted(run_), run_ + " belongs to user 65533, not to you");
 }
 
 TEST_F(OwnFolder, IsOpenedOnlyIfItIsThisUsersAlone) {
@@ -150,7 +238,7 @@ TEST_F(OwnFolder, IsOpenedOnlyIfItIsThisUsersAlone) {
   if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
   set(run_, 0755);
   ASSERT_EQ(chown(run_.c_str(), other_user, other_user), 0);
-  EXPECT_EQ(open_own_folder(run_).error().what, run_ + " belongs to user 65534, not to you");
+  EXPECT_EQ(open_own_folder(run_).error().what, run_ + " belongs to user 65533, not to you");
 }
 
 }  // namespace

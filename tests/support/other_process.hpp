@@ -8,7 +8,8 @@
 
 namespace dllaunch {
 
-constexpr uid_t other_user = 65534;
+/// Not 65534, which stands for users whom Linux cannot name.
+constexpr uid_t other_user = 65533;
 
 /// Whether tests may switch to another user.
 inline bool can_be_others() {

@@ -59,6 +59,7 @@ constexpr int most_seconds = 86400;
 
 struct ExecOptions {
   std::string run_dir;
+  std::string files;  // empty: run_dir has them
   bool no_log = false;
   bool staged = false;
   std::string framework;  // empty: the plan's
@@ -332,13 +333,13 @@ void survive_the_timeline_signal(const std::vector<std::string>& command) {
 /// Lets `dllaunch stacks` read this rank: where Yama allows that to ancestors only, a program must
 /// agree; and Python answers by its faulthandler. Not with `recovery.autopsy: false`, by which the
 /// file is missing. Python executes what it finds there: nothing that others may have written.
-void allow_autopsy(const std::string& run_dir, const RankEnv& rank,
+void allow_autopsy(const std::string& files, const RankEnv& rank,
                    const std::vector<std::string>& command, System& system) {
-  const std::string folder = python_start_folder(run_dir);
-  if (run_dir.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
+  const std::string folder = python_start_folder(files);
+  if (files.empty() || access((folder + "/sitecustomize.py").c_str(), R_OK) != 0) return;
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (is_trainer(command)) return;
-  for (const auto& each : {run_dir + "/autopsy", folder}) {
+  for (const auto& each : {files + "/autopsy", folder}) {
     const auto own = open_own_folder(each);
     if (!own && rank.rank == 0)
       system.log(fmt::format("dllaunch: an autopsy will not show Python: {}\n", own.error().what));
@@ -363,13 +364,18 @@ struct StartedRank {
 Result<int> start_program(const ExecOptions& options, const StartedRank& of,
                           const EnvLookup& lookup, System& system) {
   auto command = options.command;
-  std::string plan_dir = of.run_dir;
+  const bool kept = !options.files.empty();
+  // The home may not be there on the nodes.
+  const bool there = kept && access((options.files + "/plan.json").c_str(), R_OK) == 0;
+  std::string plan_dir = there ? options.files : of.run_dir;
   if (options.staged) {
     const auto folder = use_stage(command, lookup);
     if (!folder) return folder.error();
-    plan_dir = *folder + "/.dllaunch";
+    if (!there) plan_dir = *folder + "/.dllaunch";
   }
-  const auto planned = read_plan(plan_dir, of.rank, system);
+  auto planned = read_plan(plan_dir, of.rank, system);
+  // They name variables, and another user may have named one that programs are loaded by.
+  if (kept && !there) planned.site.node_folders.clear();
   RankContext context{
       .rank = of.rank, .host = of.host, .bound_by_slurm = bound_by_slurm(lookup, of.rank)};
   const auto binding = bind_rank(planned, context, system);
@@ -392,7 +398,7 @@ Result<int> start_program(const ExecOptions& options, const StartedRank& of,
   set_environment(framework, rank_variables(of.rank, binding, of.run_dir, set_or_left_alone));
   set_node_folders(planned.site, of.rank, lookup, system);
   const auto run_program = [&] {
-    allow_autopsy(of.run_dir, of.rank, command, system);
+    allow_autopsy(there ? options.files : kept ? "" : of.run_dir, of.rank, command, system);
     return become(command, of.rank.rank, of.host, of.other_stderr);
   };
   const auto status = of.record ? run_as_child(run_program) : std::nullopt;
@@ -449,6 +455,9 @@ CommandBody declare_exec(CommandOptions& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
+  app.add_option("--files", options->files, "copies of what the run executes, elsewhere")
+      ->type_name("DIR")
+      ->group("");
   app.add_flag("--no-log", options->no_log, "do not redirect the output to the run's logs");
   app.add_option("--framework", options->framework,
                  "also set its variables [the plan's framework, else none]")

@@ -1,5 +1,6 @@
 // The main command: from a job file to a finished run.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,7 @@
 #include "launcher/queue/soonest.hpp"
 #include "launcher/run/array_progress.hpp"
 #include "launcher/run/job_record.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -98,10 +100,13 @@ struct Planned {
   bool nothing_left = false;                     // every task of the array has completed
 };
 
-/// The trainer beside this program, else the one on PATH.
-Result<Paths> find_programs(const std::string& run_dir, bool trains, System& system) {
+/// The trainer beside this program, else the one on PATH; and where copies are kept of what the run
+/// executes, if its directory is not trusted.
+Result<Paths> find_paths(const std::string& run_dir, bool trains, System& system) {
   auto paths = program_paths(run_dir);
-  if (!paths || !trains || system.find_program(paths->dltrain)) return paths;
+  if (!paths) return paths;
+  paths->files = kept_folder(system, paths->run_dir);
+  if (!trains || system.find_program(paths->dltrain)) return paths;
   const auto found = system.find_program("dltrain");
   if (!found)
     return Error{ErrorKind::unavailable,
@@ -143,7 +148,9 @@ Result<RunOptions> resolve_runs(RunOptions options, System& system) {
                  "leave out --run-dir, or give the path of a job file"};
   if (run) {
     system.log(fmt::format("dllaunch: continues run {}\n", run->dir.path));
-    options.job_file = run->dir.job_yaml();
+    const auto files = executed_files(system, run->dir);
+    if (!files) return files.error();
+    options.job_file = files->job_yaml();
     options.run_dir = run->dir.path;
     const bool was_local = run->plan.launcher == Launcher::local && !run->plan.allocated;
     options.local = options.local || (!options.allocated && was_local);
@@ -179,7 +186,7 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
   job.after = dependencies->jobs;
   for (auto& part : job.components) part.job.after = job.after;
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job.name) : options.run_dir;
-  auto paths = find_programs(run_dir, any_trains(job), system);
+  auto paths = find_paths(run_dir, any_trains(job), system);
   if (!paths) return std::move(paths).error();
   auto made =
       plan_components(system, {.local = options.local}, job, *paths, /*check=*/!options.dry_run);
@@ -212,8 +219,8 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   if (!dependencies) return std::move(dependencies).error();
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
   job->after = std::move(dependencies->jobs);
-  auto paths = find_programs(options.run_dir.empty() ? new_run_path(job->name) : options.run_dir,
-                             !job->train.is_null(), system);
+  auto paths = find_paths(options.run_dir.empty() ? new_run_path(job->name) : options.run_dir,
+                          !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
   const bool queues = !options.local && !options.allocated && facts->slurm;
   const auto variables = queues ? variables_that_count(system, *facts, {}) : SbatchVariables{};
@@ -375,6 +382,31 @@ Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunD
   return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 
+Result<Ok> write_files_into(const RunDir& into, const Planned& planned, Readers readers) {
+  return planned.modular ? write_run_files(into, planned.job, *planned.modular, readers)
+                         : write_run_files(into, planned.job, planned.plan, readers);
+}
+
+/// What the run executes where others can replace its directory. The job does without what cannot
+/// be written.
+void write_copies(const RunDir& run, const Planned& planned, System& system) {
+  const auto& folder = planned.plan.paths.files;
+  if (folder.empty()) {
+    // An old one would come back one day.
+    if (const auto state = state_folder(system)) forget_kept_files(*state, run.path);
+    return;
+  }
+  auto copies = run;
+  copies.path = folder;
+  // The checks before the queue have said it.
+  if (planned.plan.launcher != Launcher::slurm || planned.allocation)
+    system.log(fmt::format("dllaunch: warning: {}: what the run executes is taken from {}\n",
+                           why_not_trusted(run.path), folder));
+  auto made = make_kept_folder(folder);
+  if (made) made = write_files_into(copies, planned, Readers::none);
+  if (!made) system.log(fmt::format("dllaunch: warning: {}\n", made.error().what));
+}
+
 Result<int> run_job(const RunOptions& given, System& system) {
   auto resolved = resolve_runs(given, system);
   if (!resolved) return std::move(resolved).error();
@@ -399,6 +431,10 @@ Result<int> run_job(const RunOptions& given, System& system) {
                  "check `stage:` in the job file"};
   auto run = make_run_dir(plan.paths.run_dir);
   if (!run) return std::move(run).error();
+  // Its owner may write another id at any time.
+  struct stat info {};
+  if (!plan.paths.files.empty() && stat(run->path.c_str(), &info) == 0 && is_anothers(info.st_uid))
+    run->id.clear();
   auto lock = RunLock::take(*run);
   if (!lock) return std::move(lock).error();
   auto good = check_same_job(system, *run, planned->job, plan);
@@ -425,14 +461,16 @@ Result<int> run_job(const RunOptions& given, System& system) {
     system.log(fmt::format("dllaunch: tasks that have completed are left out: array {}\n",
                            plan.array.value_or("")));
   if (!attached) good = share_run_dir(*run, plan.share);
-  const auto readers = readers_of(options.job_file);
-  if (good && !attached)
-    good = planned->modular ? write_run_files(*run, planned->job, *planned->modular, readers)
-                            : write_run_files(*run, planned->job, plan, readers);
+  const auto& files = plan.paths.files;
+  const bool is_copy = !files.empty() && options.job_file == RunDir{.path = files}.job_yaml();
+  const auto job_file = is_copy ? run->job_yaml() : options.job_file;
+  const auto readers = readers_of(job_file);
+  if (good && !attached) good = write_files_into(*run, *planned, readers);
   if (!good) return std::move(good).error();
+  if (!attached) write_copies(*run, *planned, system);
   if (!attached)
     record_provenance(system, *run, planned->job, plan,
-                      {.job_file = options.job_file,
+                      {.job_file = job_file,
                        .sets = options.sets,
                        .variables = process_variables(),
                        .readers = readers});

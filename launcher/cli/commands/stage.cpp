@@ -119,7 +119,11 @@ Result<int> stage(const StageOptions& options, System& system) {
   if (options.folder) {
     const auto id = job_id(system);
     if (!id) return id.error();
-    system.print(stage_folder(node_disk(system), own_stage_id(*id)) + "\n");
+    std::string passed_over;
+    const auto disk = node_disk(system, &passed_over);
+    if (!passed_over.empty())
+      system.log(fmt::format("dllaunch: warning: stage: {}, and not in {}\n", disk, passed_over));
+    system.print(stage_folder(disk, own_stage_id(*id)) + "\n");
     return exit_code::success;
   }
   if (!options.keep.empty()) return keep(options.keep, options.make, system);

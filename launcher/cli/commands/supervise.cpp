@@ -33,6 +33,7 @@ constexpr std::string_view supervise_examples =
 struct SuperviseOptions {
   std::string run_dir;
   std::string run_id;
+  std::string files;  // empty: run_dir has them
   bool states = false;
   std::optional<std::int64_t> kill_ranks;
   int signal = SIGKILL;
@@ -77,14 +78,14 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
     if (!asked) return std::move(asked).error();
     return exit_code::success;
   }
-  if (options.components) return own_components(system, options.run_dir);
+  if (options.components) return own_components(system, options.run_dir, options.files);
   if (!options.watched.empty()) return watch_from_another_node(options, system);
   if (options.start.empty())
     return Error{ErrorKind::bad_request, "supervise: the start command is missing",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
   auto stage_holder = StageHolder::from(options.stage_holder);
   if (!stage_holder) return std::move(stage_holder).error();
-  auto run = read_supervised_run(system, options.run_dir, options.start);
+  auto run = read_supervised_run(system, options.run_dir, options.start, options.files);
   if (!run) return std::move(run).error();
   run->dir.id = options.run_id;
   know_own_script(*run, system);
@@ -106,6 +107,9 @@ CommandBody declare_supervise(CommandOptions& app) {
       ->required();
   app.add_option("--run-id", options->run_id, "do nothing where RUN/.run-id is another")
       ->type_name("WORD")
+      ->group("");
+  app.add_option("--files", options->files, "copies of what the run executes, elsewhere")
+      ->type_name("DIR")
       ->group("");
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
       ->group("");

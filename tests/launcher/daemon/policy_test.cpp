@@ -108,8 +108,8 @@ const Case cases[] = {
     {"refused again and again",
      {.status = RunStatus::node_fail},
      RunVerdict::give_up,
-     "refused",
-     {.refusals = 5}},
+     "sbatch refused the job: no account",
+     {.refusals = 5, .refusal = "sbatch refused the job: no account"}},
 
     {"--no-requeue",
      {.status = RunStatus::node_fail, .new_checkpoint = true},

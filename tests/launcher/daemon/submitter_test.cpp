@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "launcher/launch/submission.hpp"
+#include "launcher/run/kept_files.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
@@ -114,6 +115,26 @@ TEST_F(SubmitterTest, LeavesOutNodesThatFailedTwice) {
   ASSERT_TRUE(sent);
   EXPECT_THAT(submitted_, Contains("--exclude=n[8-9],n1"));
   EXPECT_EQ((*store_->submissions_of(run_.id, 1))[0].exclude, "n1");
+}
+
+/// Another user's script would run as this one.
+TEST_F(SubmitterTest, SubmitsItsUsersCopyWhereOthersCanReplaceTheRun) {
+  std::filesystem::permissions(paths_.path_of(""), static_cast<std::filesystem::perms>(0755));
+  std::filesystem::permissions(dir_, std::filesystem::perms::all);
+  const auto refused = submitter().submit(run_, run_, {"a node failed"}, 100);
+  ASSERT_TRUE(refused) << refused.error().what;
+  EXPECT_EQ(refused->state, SubmissionState::refused);
+  EXPECT_THAT(refused->message, HasSubstr("can be written by others: nothing is executed from"));
+  EXPECT_EQ(count_sbatch(), 0);
+  EXPECT_TRUE(std::filesystem::exists(dir_ + "/summary.json"));
+  const RunDir copies{.path = kept_folder(paths_.system, dir_)};
+  ASSERT_TRUE(make_kept_folder(copies.path));
+  for (const auto& file : {copies.plan_json(), copies.sbatch_script()})
+    std::ofstream(file) << "#!/bin/bash\n#SBATCH --comment=own\n";
+  const auto sent = submitter().submit(run_, run_, {"a node failed"}, 200);
+  ASSERT_TRUE(sent) << sent.error().what;
+  EXPECT_EQ(submitted_[2], "--comment=own " + sent->token);
+  EXPECT_EQ(submitted_[3], copies.sbatch_script());
 }
 
 /// Relative names in sbatch_extra meant the folder of the first submission.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/one_owner.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -74,6 +75,19 @@ TEST(AtomicFile, ProcessesOfOneIdOnTwoHostsWriteWholeFiles) {
     ASSERT_TRUE(whole) << text.size() << " bytes";
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(AtomicFile, AFolderIsClosedAsFarAsItsFileSystemCan) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/components";
+  ASSERT_TRUE(make_closed_folder(path));
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+  ASSERT_EQ(chown(path.c_str(), 4711, 0), 0);
+  EXPECT_FALSE(make_closed_folder(path));
+  shown_for_all = {4711, 0755};
+  EXPECT_TRUE(make_closed_folder(path)) << "where all files have one owner";
+  shown_for_all.reset();
 }
 
 TEST(AtomicFile, AppendedLinesAreWholeWhateverStoodThere) {

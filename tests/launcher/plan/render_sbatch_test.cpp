@@ -1,5 +1,6 @@
 // The script as text (golden files, shellcheck), and run by bash with a recording srun.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/other_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tier.hpp"
 
@@ -240,6 +242,30 @@ TEST_F(RenderSbatch, InAnotherRunsDirectoryItDoesNothing) {
   fs::remove(root_ / "run/.run-id");
   EXPECT_EQ(run(script, "return 0").exit_code, 0) << "by hand";
   EXPECT_TRUE(fs::exists(root_ / "argv"));
+}
+
+/// Judged where the run begins: elsewhere the script is as it always was.
+TEST_F(RenderSbatch, WhereOthersCanReplaceTheRunItDoesNothingInADirectoryOfTheirs) {
+  auto paths = paths_in_root();
+  EXPECT_THAT(render_sbatch(*plan(run_job(), small_cluster(), paths, false), "a1"),
+              Not(HasSubstr("stat -L")));
+  paths.files = (root_ / "state/kept/0").string();
+  const auto made = plan(run_job(), small_cluster(), paths, false);
+  ASSERT_TRUE(made);
+  const auto script = render_sbatch(*made, "a1");
+  write("run/.run-id", "a1");
+  EXPECT_EQ(run(script, "return 0").exit_code, 0);
+  const auto words = read(root_ / "argv");
+  EXPECT_THAT(words, HasSubstr(std::string("--files") + '\0' + paths.files + '\0'));
+  if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
+  fs::remove(root_ / "argv");
+  ASSERT_EQ(chown((root_ / "run").c_str(), other_user, other_user), 0);
+  EXPECT_EQ(run(script, "return 0").exit_code, 3) << "another user's, who knows the id";
+  EXPECT_FALSE(fs::exists(root_ / "argv"));
+  ASSERT_EQ(chown((root_ / "run").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(run(script, "return 0").exit_code, 0) << "an owner whom the node cannot name";
+  ASSERT_EQ(chown((root_ / "run").c_str(), other_user, other_user), 0);
+  EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0) << "no id: it was theirs before";
 }
 
 TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheSupervisor) {

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -45,6 +48,21 @@ std::string command(std::vector<std::string> argv, FakeSystem system = home()) {
 TEST(FileChecks, AGoodJobHasNothingAgainstIt) {
   auto system = home();
   EXPECT_EQ(found(run_job(), system), "");
+}
+
+TEST(FileChecks, ARunThatOthersCanReplace) {
+  const TemporaryFolder folder;
+  auto system = home();
+  auto paths = sample_paths();
+  paths.run_dir = folder.path() + "/runs/a";
+  system.folders.insert(folder.path());
+  EXPECT_EQ(found(run_job(), system, paths), "");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  EXPECT_THAT(found(run_job(), system, paths),
+              testing::AllOf(HasSubstr("others can put another in the place of the run directory " +
+                                       paths.run_dir + ": " + folder.path() +
+                                       " can be written by others and has no sticky bit"),
+                             Not(HasSubstr("!"))));
 }
 
 TEST(FileChecks, TheCommandOnPath) {

@@ -9,7 +9,9 @@
 #include <random>
 #include <string>
 
+#include "launcher/run/kept_files.hpp"
 #include "tests/launcher/disk_system.hpp"
+#include "tests/support/one_owner.hpp"
 
 namespace dllaunch {
 namespace {
@@ -176,6 +178,20 @@ TEST_F(OwnJob, EachFileThatNamesItIsItsUsers) {
   EXPECT_THAT(problem(), HasSubstr("/job.id belongs to uid 4711"));
 }
 
+/// As on 9p, exFAT or a FUSE mount.
+TEST_F(OwnJob, WhereAllFilesHaveOneOwnerTheScriptTells) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root";
+  for (const auto& path :
+       {run_.plan_json(), run_.job_id(), run_.job_json(), run_.sbatch_script(), run_.path})
+    ASSERT_EQ(lchown(path.c_str(), 4711, 0), 0);
+  EXPECT_NE(problem(), "");
+  shown_for_all = {4711, 0755};
+  EXPECT_EQ(problem(), "");
+  tell(std::to_string(getuid()), "a", made("other") + "/job.sbatch");
+  EXPECT_THAT(problem(), HasSubstr("it is that of " + run_.path + "/other"));
+  shown_for_all.reset();
+}
+
 TEST_F(OwnJob, HasTheRunsScriptNameAndFolder) {
   const auto me = std::to_string(getuid());
   tell(me, "a", made("other") + "/job.sbatch");
@@ -195,6 +211,36 @@ TEST_F(OwnJob, HasTheRunsScriptNameAndFolder) {
   EXPECT_THAT(problem(), HasSubstr("it was submitted in " + run_.path + "/elsewhere"));
   std::ofstream(run_.sbatch_script()) << "#!/bin/bash\n#SBATCH --chdir=/tmp\n";
   EXPECT_EQ(problem(), "");
+}
+
+/// Where others can replace the run's directory (kept_files.hpp).
+TEST_F(OwnJob, HasItsUsersCopyOfTheScript) {
+  const TemporaryFolder home;
+  system_.variables["XDG_STATE_HOME"] = home.path();
+  const auto folder = [this](const std::string& run) {
+    std::filesystem::permissions(run_.path, std::filesystem::perms::all);
+    auto kept = kept_folder(system_, run);
+    std::filesystem::permissions(run_.path, std::filesystem::perms::owner_all);
+    return kept;
+  };
+  const auto me = std::to_string(getuid());
+  const auto script = folder(run_.path + "/.") + "/job.sbatch";
+  tell(me, "a", script);
+  EXPECT_EQ(problem(), "");
+  tell(me, "b", script);
+  EXPECT_EQ(problem(), "") << "its user has renamed it";
+  std::filesystem::create_directories(std::filesystem::path(script).parent_path());
+  std::ofstream(script) << "#!/bin/bash\n";
+  EXPECT_EQ(problem(), "");
+  if (getuid() == 0) {
+    ASSERT_EQ(chown(script.c_str(), 4711, 0), 0);
+    EXPECT_NE(problem(), "") << "another user's copy";
+  }
+  const auto other = folder(made("other")) + "/job.sbatch";
+  std::filesystem::create_directories(std::filesystem::path(other).parent_path());
+  std::ofstream(other) << "#!/bin/bash\n";
+  tell(me, "a", other);
+  EXPECT_THAT(problem(), HasSubstr("it is that of ")) << "another run's";
 }
 
 TEST_F(OwnJob, IsLeftAloneWhileSlurmIsSilent) {

@@ -253,7 +253,10 @@ TEST_F(StageNode, TheDiskIsTheSitesThenTheUsersThenTmp) {
   fs::permissions(here_.path(), static_cast<fs::perms>(0755));  // others come to what is below
   fs::permissions(here_.path() + "/own", fs::perms::all);
   system.variables["SLURM_TMPDIR"] = here_.path() + "/own";
-  EXPECT_EQ(node_disk(system), here_.path());
+  std::string passed_over;
+  EXPECT_EQ(node_disk(system, &passed_over), here_.path());
+  EXPECT_EQ(passed_over, "SLURM_TMPDIR=" + here_.path() + "/own: " + here_.path() +
+                             "/own can be written by others and has no sticky bit");
   fs::permissions(here_.path() + "/own", fs::perms::all | fs::perms::sticky_bit);
   EXPECT_EQ(node_disk(system), here_.path() + "/own");
   system.variables = {{"TMPDIR", source()}};  // a blank in it: no name for any command

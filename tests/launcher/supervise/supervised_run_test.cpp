@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "launcher/run/journal.hpp"
+#include "launcher/supervise/hold/retry_order.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 TEST(SupervisedRun, IsWhatThePlanSays) {
@@ -41,6 +45,38 @@ TEST(SupervisedRun, NeedsARunAndAStarter) {
   const auto run = read_supervised_run(system, folder.path(), {"srun"});
   ASSERT_FALSE(run);
   EXPECT_THAT(run.error().what, HasSubstr("srun is not installed"));
+}
+
+/// They could be another user's, and the ranks what that user orders.
+TEST(SupervisedRun, TakesNoOrdersWhereOthersCanReplaceTheRun) {
+  const TemporaryFolder folder;
+  const TemporaryFolder copies;
+  const RunDir dir{.path = folder.path() + "/run"};
+  fs::create_directory(dir.path);
+  DiskSystem system;
+  system.programs = {"srun"};
+  std::ofstream(dir.plan_json()) << R"({"name": "a", "launcher": "slurm", "nodes": 3, "retry": 4,
+      "node_book": "/home/alice/.bashrc", "recovery": {"hold_seconds": 60}})";
+  ASSERT_TRUE(end_hold(dir, 4, {.program = {"ordered"}, .files = {{"job.yaml", "name: a\n"}}}));
+  const auto read = [&](const std::string& files) {
+    return *read_supervised_run(
+        system, dir.path, {"srun", "dllaunch", "exec", "--run-dir", "x", "--", "planned"}, files);
+  };
+  auto run = read("");
+  EXPECT_EQ(run.start.program, std::vector<std::string>{"ordered"});
+  EXPECT_EQ(run.recovery.plan.hold_seconds, 60);
+  EXPECT_FALSE(run.guarded);
+  run = read(copies.path());
+  EXPECT_EQ(run.start.program, std::vector<std::string>{"planned"});
+  EXPECT_EQ(run.recovery.plan.hold_seconds, 0);
+  EXPECT_EQ(run.node_book, "");
+  EXPECT_EQ(run.nodes, 3u);
+  EXPECT_TRUE(run.guarded);
+  EXPECT_THAT(system.logged, HasSubstr("the plan is taken from " + dir.path))
+      << "a home that is not there on the nodes ends no run";
+  std::ofstream(copies.path() + "/plan.json")
+      << R"({"name": "a", "launcher": "slurm", "nodes": 2})";
+  EXPECT_EQ(read(copies.path()).nodes, 2u) << "the user's own plan";
 }
 
 TEST(SupervisedRun, KnowsWhichNodesItsRequeuesLeftOut) {

@@ -57,9 +57,9 @@ TEST_F(RendezvousFile, AFolderOfAnotherUserIsRefused) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(publish(run(), "start", point_));
   ASSERT_EQ(chown(file().c_str(), other_user, other_user), 0);
-  expect_refused("start belongs to user 65534, not to you");
+  expect_refused("start belongs to user 65533, not to you");
   ASSERT_EQ(chown(folder().c_str(), other_user, other_user), 0);
-  expect_refused(".rendezvous belongs to user 65534, not to you");
+  expect_refused(".rendezvous belongs to user 65533, not to you");
   const auto written = publish(run(), "start", point_);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().kind, ErrorKind::bad_request);

@@ -123,7 +123,7 @@ TEST(RetryOrder, IsNotTakenFromAFolderOfAnotherUser) {
   fs::rename(place.run.path + "/elsewhere", folder);
   if (!can_be_others()) GTEST_SKIP() << "the rest needs root";
   ASSERT_EQ(chown(folder.c_str(), other_user, other_user), 0);
-  expect_nothing("belongs to user 65534, not to you");
+  expect_nothing("belongs to user 65533, not to you");
 }
 
 /// Slurm requeues the job with the script from before.
