@@ -55,10 +55,10 @@ std::uintmax_t bytes_in(const std::string& path) {
 }
 
 /// So that `ps`, `status` and `cancel` know the job.
-Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
-                       const std::string& script) {
-  auto written = write_file(run.plan_json(), json_text(to_json(plan)));
-  if (written) written = write_file(run.sbatch_script(), script);
+Result<Ok> keep_files(System& system, const RunDir& run, const LaunchPlan& plan,
+                      const std::string& script) {
+  auto written =
+      write_files({{run.plan_json(), json_text(to_json(plan))}, {run.sbatch_script(), script}});
   if (written) (void)remember_run(system, run);
   return written;
 }
@@ -116,7 +116,7 @@ Result<int> execute_held(System& system, const HeldAllocation& held) {
   if (*earlier) follow.attached_at_s = changed_at_s(run.job_id());
   Follower follower(system, run, follow);
   if (!*earlier)
-    if (auto written = write_files(system, run, plan, script_of(plan, held)); !written)
+    if (auto written = keep_files(system, run, plan, script_of(plan, held)); !written)
       return std::move(written).error();
   const auto said_before = bytes_in(driver_log(held.dir));
   const auto outcome =
