@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -40,14 +38,6 @@ std::string RunStorage::trouble() const {
   if (const auto same = check(); !same) return same.error().what;
   const auto trouble = write_trial_file(run_.path).what;
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
-}
-
-bool tells_of_no_room(std::string_view error_line) {
-  constexpr std::array<std::string_view, 2> signs = {"No space left on device",
-                                                     "Disk quota exceeded"};
-  return std::ranges::any_of(signs, [error_line](std::string_view sign) {
-    return error_line.find(sign) != std::string_view::npos;
-  });
 }
 
 }  // namespace dllaunch

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "launcher/run/run_dir.hpp"
@@ -35,8 +34,5 @@ class RunStorage {
   HeldFolder folder_;
   bool had_plan_ = false;
 };
-
-/// Whether an error in a rank's log reports a full file system.
-bool tells_of_no_room(std::string_view error_line);
 
 }  // namespace dllaunch
