@@ -19,6 +19,7 @@
 #include "launcher/launch/child_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -95,7 +96,19 @@ class Driver {
   Result<std::vector<Json>> jobs_of(const Trial& trial);
   Result<std::string> why_anothers(const Trial& trial, const std::vector<Json>& jobs);
   Result<Ok> check_trials();
-  StoredRun run_of(const Trial& one) const { return unjudged_run(system_, dir_of(one), one); }
+  Result<StoredRun> run_of(const Trial& one) const {
+    return unjudged_run(system_, dir_of(one), one);
+  }
+  /// A file system that is briefly full or away must not end a sweep of days. A signal ends that.
+  template <typename Try>
+  auto persist(Try once) -> decltype(once()) {
+    return despite_storage(
+        once, [this](const std::string& words) { system_.log(words + "\n"); },
+        [this, before = signals_.count()](std::chrono::milliseconds pause) {
+          signals_.wait(pause);
+          return signals_.count() > before;
+        });
+  }
   void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
   Result<Ok> record(const Trial& trial);
   Result<Ok> stop_the_paused();
@@ -121,15 +134,17 @@ class Driver {
   Clock::time_point written_ = {};
 };
 
-/// Files are written at most once a second: a sweep may have thousands of trials.
+/// Files are written at most once a second: a sweep may have thousands of trials. What cannot be
+/// written now is written later.
 Result<Ok> Driver::write(bool now) {
   if (!changed_ || (!now && Clock::now() - written_ < 1s)) return Ok{};
-  changed_ = false;
   written_ = Clock::now();
-  const auto json = json_text(to_json(sweep_));
-  if (auto done = write_file(request_.dir + "/sweep.json", json); !done) return done;
-  return write_file(request_.dir + "/sweep.html",
-                    html_page(sweep_page(sweep_, prepared_.space, request_.dir)));
+  const NamedTexts files = {
+      {request_.dir + "/sweep.json", json_text(to_json(sweep_))},
+      {request_.dir + "/sweep.html", html_page(sweep_page(sweep_, prepared_.space, request_.dir))}};
+  const auto done = now ? persist([&] { return write_files(files); }) : write_files(files);
+  changed_ = !done;
+  return now ? done : Ok{};
 }
 
 /// Adds trials that the journal has beyond those known.
@@ -177,7 +192,7 @@ Result<Ok> Driver::record(const Trial& one) {
   if (one.state != TrialState::running && one.state != TrialState::paused)
     records.push_back(end_record(id, one, unix_seconds()));
   changed_ = true;
-  return journal_.append(records);
+  return persist([&] { return journal_.append(records); });
 }
 
 /// A power loss may have left the last record of a trial that has ended unwritten.
@@ -280,18 +295,24 @@ Result<bool> Driver::take_up(Trial& one) {
   const auto fate = fate_of_run(system_, dir_of(one));
   if (fate == RunFate::unknown)
     return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
-  if (fate == RunFate::over && !stored_status(run_of(one)).empty()) {
+  const auto run = run_of(one);
+  if (!run) return set_aside(one, run.error().what, 30s), false;
+  if (fate == RunFate::over && !stored_status(*run).empty()) {
     if (auto done = close(one, {.epochs_before = one.epochs()}, *jobs); !done)
       return std::move(done).error();
     return true;
   }
   if (fate != RunFate::there) {
+    if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
+      return set_aside(one, trouble, 5s), false;
     if (!within_budget()) return set_aside(one, "", 30s), false;
     one.log_from = sizes_of_logs({.path = dir_of(one)});
     if (auto written = record(one); !written) return std::move(written).error();
   }
-  if (auto started = start(one, *std::move(jobs)); !started) return std::move(started).error();
-  return true;
+  auto started = start(one, *std::move(jobs));
+  if (started) return true;
+  if (!tells_of_storage(started.error().what)) return std::move(started).error();
+  return set_aside(one, started.error().what, 5s), false;
 }
 
 Result<Ok> Driver::start(Trial& one, std::vector<Json> jobs) {
@@ -333,7 +354,7 @@ Result<Ok> Driver::create(const NextStep& step) {
   one.run = run_name(step.number);
   const Json made =
       trial_record(prepared_.space, one, journal_.replay().study_id(), unix_seconds());
-  if (auto written = journal_.append({&made, 1}); !written) return written;
+  if (auto written = persist([&] { return journal_.append({&made, 1}); }); !written) return written;
   return take_new_trial();
 }
 
@@ -393,7 +414,9 @@ Result<bool> Driver::start_next() {
     return true;
   }
   Trial& one = trial(step->number);
-  one.judged = value_at<std::string>(run_of(one).summary, "submission", one.judged);
+  const auto run = persist([&] { return run_of(one); });
+  if (!run) return run.error();
+  one.judged = value_at<std::string>(run->summary, "submission", one.judged);
   one.state = TrialState::running;
   one.target = step->target;
   one.attempts = 0;
@@ -406,7 +429,9 @@ Result<Ok> Driver::settle(Running& running) {
   Trial& one = trial(running.number);
   const std::chrono::duration<double> took = Clock::now() - running.began;
   const bool own_job = !running.child.local && !running.child.allocated;
-  if (own_job && stored_status(run_of(one)).empty()) {
+  const auto run = run_of(one);
+  if (!run) return set_aside(one, run.error().what, 30s), Ok{};
+  if (own_job && stored_status(*run).empty()) {
     // The next driver asks.
     if (signals_.count() > 0) return Ok{};
     const auto fate = fate_of_run(system_, dir_of(one));
@@ -422,9 +447,17 @@ Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vect
   auto other = why_anothers(one, jobs);
   if (!other) return set_aside(one, other.error().what, 30s), Ok{};
   const auto run = run_of(one);
+  if (!run) return set_aside(one, run.error().what, 30s), Ok{};
   if (!execution.code) count_gpu_time(one);
   if (other->empty()) {
-    judge(sweep_, prepared_.job, run, execution, one);
+    Trial judged = one;
+    if (const auto good = judge(sweep_, prepared_.job, *run, execution, judged); !good)
+      return set_aside(one, good.error().what, 5s), Ok{};
+    const bool got_there = judged.state != TrialState::failed && judged.reason.empty();
+    // What it says, or did not leave, may be due to that: it is judged, or starts again, later.
+    auto trouble = got_there ? "" : storage_trouble(dir_of(one));
+    if (!trouble.empty()) return set_aside(one, trouble, 5s), Ok{};
+    one = std::move(judged);
   } else {
     one.state = TrialState::failed;
     one.reason = *std::move(other);

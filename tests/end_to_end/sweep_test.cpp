@@ -16,6 +16,7 @@
 #include "launcher/base/split.hpp"
 #include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
 
@@ -83,6 +84,32 @@ class SweepHere : public LocalRun {
     return told && told->exit_code == 0 ? Json::parse(told->out) : Json::array();
   }
 };
+
+/// The first trial cannot print its number, its dllaunch cannot write how it ended, and the driver
+/// cannot write sweep.json.
+TEST_F(SweepHere, ADiskThatIsFullForAWhileCostsNoTrial) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto go = work_.path() + "/go";
+  work_.start(
+      sweep(parabola("trials: 2, concurrent: 1", "while [ ! -e " + go + " ]; do sleep 0.1; done")));
+  const auto trial = dir() + "/trial-00000";
+  ASSERT_TRUE(
+      happens_within(60s, [&] { return !processes_of(trial, 0).empty() || !work_.running(); }));
+  disk.fill();
+  work_.file("go", "");
+  ASSERT_TRUE(happens_within(60s, [&] {
+    return work_.text_of("sweep/trial-00000.log").find("No space left on device: waiting") !=
+           std::string::npos;
+  })) << work_.text_of("sweep/trial-00000.log");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("trial 0: running"));
+  EXPECT_THAT(ended.err, HasSubstr("No space left on device"));
+  for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
+}
 
 TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   const auto file =
