@@ -170,20 +170,6 @@ TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {
   for (const auto& folder : scratch) EXPECT_FALSE(fs::exists(folder)) << folder;
 }
 
-/// mpirun ends all ranks at the first that leaves with another code than 0.
-TEST_F(LocalRun, ARankThatHasSavedDoesNotEndThoseThatStillSave) {
-  const auto saved = work_.path() + "/saved-";
-  work_.start(args(command("trap \"[ $RANK = 0 ] || sleep 3; touch " + saved +
-                           "$RANK; exit 75\" USR2; echo ready; while :; do sleep 0.1; done")));
-  const auto ready = [&](int rank) { return log_of(rank) == "ready\n"; };
-  ASSERT_TRUE(happens_within(60s, [&] { return (ready(0) && ready(1)) || !work_.running(); }));
-  work_.signal(SIGINT);
-  EXPECT_EQ(work_.wait(60s).exit_code, 130);
-  EXPECT_TRUE(fs::exists(saved + "0"));
-  EXPECT_TRUE(fs::exists(saved + "1"));
-  expect_nothing_left();
-}
-
 TEST_F(LocalRun, TheSecondSignalEndsAStubbornCommandNow) {
   work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done"),
                    {"--set", "recovery.grace_seconds=300"}));

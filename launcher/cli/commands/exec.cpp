@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,8 +25,6 @@
 #include "launcher/os/ancestors.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/descent_mark.hpp"
-#include "launcher/os/stored_json.hpp"
-#include "launcher/plan/run_outline.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
 #include "launcher/rank/left_processes.hpp"
@@ -42,7 +39,6 @@
 #include "launcher/run/run_index.hpp"
 #include "runtime/rank/binding.hpp"
 #include "runtime/rank/transport.hpp"
-#include "support/awake_clock.hpp"
 #include "support/held_folder.hpp"
 #include "support/parse_number.hpp"
 #include "support/run_file.hpp"
@@ -362,19 +358,6 @@ struct StartedRank {
   std::optional<RankLifeRecord> record = {};  // nullopt: it is no rank of the run
 };
 
-/// What starts ranks without Slurm ends all at the first that leaves with an error: one that has
-/// saved leaves with the others, or when their time for that is over.
-void leave_with_others(const StartedRank& of, int status, System& system) {
-  const bool saved = WIFEXITED(status) && WEXITSTATUS(status) == exit_code::start_again;
-  if (!saved || of.rank.launcher == "slurm") return;
-  const RunDir run{.path = of.run_dir};
-  const auto plan = system.read_file(run.plan_json());
-  const auto grace = outline_from_json(plan ? json_object_in(*plan) : Json()).grace_seconds;
-  const auto until = AwakeClock::now() + std::chrono::seconds(grace);
-  while (AwakeClock::now() < until && ranks_go_on(run))
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-}
-
 /// Prepares a rank and starts its program. Returns only on failure, as does what becomes the
 /// program of what is no rank of the run.
 Result<int> start_program(const ExecOptions& options, const StartedRank& of,
@@ -415,7 +398,6 @@ Result<int> start_program(const ExecOptions& options, const StartedRank& of,
   const auto status = of.record ? run_as_child(run_program) : std::nullopt;
   if (!status) return run_program();
   of.record->end(*status);
-  leave_with_others(of, *status, system);
   end_like(*status);
 }
 
