@@ -91,7 +91,7 @@ class Driver {
   Result<Ok> take_new_trial();
   Result<Ok> watch();
   Result<Ok> settle(Running& running);
-  Result<Ok> close(Trial& trial, const Execution& execution, const std::vector<Json>& jobs);
+  Result<bool> close(Trial& trial, const Execution& execution, const std::vector<Json>& jobs);
   Result<std::vector<std::string>> sets_of(const Trial& trial, std::int64_t target);
   Result<std::vector<Json>> jobs_of(const Trial& trial);
   Result<std::string> why_anothers(const Trial& trial, const std::vector<Json>& jobs);
@@ -297,11 +297,8 @@ Result<bool> Driver::take_up(Trial& one) {
     return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
   const auto run = run_of(one);
   if (!run) return set_aside(one, run.error().what, 30s), false;
-  if (fate == RunFate::over && !stored_status(*run).empty()) {
-    if (auto done = close(one, {.epochs_before = one.epochs()}, *jobs); !done)
-      return std::move(done).error();
-    return true;
-  }
+  if (fate == RunFate::over && !stored_status(*run).empty())
+    return close(one, {.epochs_before = one.epochs()}, *jobs);
   if (fate != RunFate::there) {
     if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
       return set_aside(one, trouble, 5s), false;
@@ -440,29 +437,31 @@ Result<Ok> Driver::settle(Running& running) {
   }
   running.stopping = signals_.count() > 0;
   count_gpu_time(one, took.count());
-  return close(one, running, running.jobs);
+  if (auto done = close(one, running, running.jobs); !done) return std::move(done).error();
+  return Ok{};
 }
 
-Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
+/// Whether it could be judged; else it is set aside.
+Result<bool> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
   auto other = why_anothers(one, jobs);
-  if (!other) return set_aside(one, other.error().what, 30s), Ok{};
+  if (!other) return set_aside(one, other.error().what, 30s), false;
   const auto run = run_of(one);
-  if (!run) return set_aside(one, run.error().what, 30s), Ok{};
+  if (!run) return set_aside(one, run.error().what, 30s), false;
   if (!execution.code) count_gpu_time(one);
   if (other->empty()) {
     Trial judged = one;
     if (const auto good = judge(sweep_, prepared_.job, *run, execution, judged); !good)
-      return set_aside(one, good.error().what, 5s), Ok{};
+      return set_aside(one, good.error().what, 5s), false;
     const bool got_there = judged.state != TrialState::failed && judged.reason.empty();
     // What it says, or did not leave, may be due to that: it is judged, or starts again, later.
     auto trouble = got_there ? "" : storage_trouble(dir_of(one));
-    if (!trouble.empty()) return set_aside(one, trouble, 5s), Ok{};
+    if (!trouble.empty()) return set_aside(one, trouble, 5s), false;
     one = std::move(judged);
   } else {
     one.state = TrialState::failed;
     one.reason = *std::move(other);
   }
-  if (auto written = record(one); !written) return written;
+  if (auto written = record(one); !written) return std::move(written).error();
   const auto value = one.value();
   const auto epochs =
       one.target == 0 ? "" : fmt::format(" after {}", counted(one.epochs(), "epoch"));
@@ -470,7 +469,7 @@ Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vect
                           value ? " " + short_number(*value, 5) : "", epochs,
                           shown_parameters(one.parameters),
                           one.reason.empty() ? "" : " (" + shown_line(one.reason) + ")"));
-  return Ok{};
+  return true;
 }
 
 /// Also what it used under drivers that were killed. `took_s`: an execution that this one saw.

@@ -111,6 +111,35 @@ TEST_F(SweepHere, ADiskThatIsFullForAWhileCostsNoTrial) {
   for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
 }
 
+/// The first has a summary, and small files have room; the other ends when the first was looked at
+/// again.
+TEST_F(SweepHere, ATrialThatWaitsForTheDiskHoldsUpNoOther) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto go = work_.path() + "/go";
+  const auto failed = work_.path() + "/failed";
+  work_.start(sweep(parabola(
+      "trials: 2, concurrent: 2",
+      "while [ ! -e " + go + " ]; do sleep 0.1; done; case $DLLAUNCH_RUN_DIR in *0) if [ ! -e " +
+          failed + " ]; then touch " + failed + "; exit 3; fi;; *) sleep 8;; esac")));
+  const auto begins = [&](const char* trial) { return !processes_of(dir() + trial, 0).empty(); };
+  ASSERT_TRUE(
+      happens_within(60s, [&] { return begins("/trial-00000") && begins("/trial-00001"); }));
+  disk.fill(std::size_t{200} << 10);
+  work_.file("go", "");
+  EXPECT_TRUE(
+      happens_within(60s, [&] { return result()["trials"][1].value("state", "") == "completed"; }));
+  EXPECT_EQ(result()["trials"][0]["state"], "running");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const std::string waits = "No space left on device: waiting";
+  const auto told = ended.err.find(waits);
+  EXPECT_EQ(ended.err.find(waits, told + 1), std::string::npos) << ended.err;
+  for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
+}
+
 TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   const auto file =
       work_.file("asha.yaml",
