@@ -19,6 +19,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/own_executable.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/os/trial_file.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -136,13 +137,13 @@ std::string storage_trouble(const std::string& dir) {
   const bool there = std::filesystem::exists(dir, error) || error;
   const auto folder = there ? dir : std::filesystem::path(dir).parent_path().string();
   const auto what = write_trial_file(folder).what;
-  return what.empty() ? "" : fmt::format("{}: {}", folder, what);
+  return tells_of_storage(what) ? fmt::format("{}: {}", folder, what) : "";
 }
 
 RunFate fate_of_run(System& system, const std::string& dir) {
   std::error_code error;
   if (!std::filesystem::exists(dir + "/plan.json", error))
-    return error ? RunFate::unknown : RunFate::absent;
+    return tells_of_storage(error.message()) ? RunFate::unknown : RunFate::absent;
   const auto program = own_executable();
   const auto told = program ? system.run({*program, "status", dir, "--json"}, 60s)
                             : Result<CommandOutput>(program.error());

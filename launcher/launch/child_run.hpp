@@ -44,8 +44,8 @@ enum class RunFate {
   unknown,  // Slurm does not answer, or is not the run's
 };
 
-/// What is wrong with the file system where the run's directory is, or will be: "/r: write: No
-/// space left on device"; empty: nothing. Writes a test file.
+/// What is wrong for now with the file system where the run's directory is, or will be: "/r: write:
+/// No space left on device"; empty: nothing, or what does not pass. Writes a test file.
 std::string storage_trouble(const std::string& dir);
 
 /// Asks `dllaunch status`, which also records how the run's job ended.

@@ -241,7 +241,8 @@ Result<std::vector<Json>> Driver::jobs_of(const Trial& one) {
 /// Empty: the trial's directory has its own job, or none.
 Result<std::string> Driver::why_anothers(const Trial& one, const std::vector<Json>& jobs) {
   const auto keys = keys_of_other_job(system_, dir_of(one), jobs, budget_keys);
-  if (!keys) return keys.error();
+  if (!keys && tells_of_storage(keys.error().what)) return keys.error();
+  if (!keys) return keys.error().what;
   if (keys->empty()) return std::string();
   return fmt::format("{} has another job's run: other {}", one.run, fmt::join(*keys, ", "));
 }

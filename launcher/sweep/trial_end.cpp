@@ -18,7 +18,7 @@ std::string submission_in(const StoredRun& run) {
 }
 
 /// Takes what a trial trained; whether it is as far as it was to go. A command's number counts only
-/// once the command has completed. unavailable: the file system does not give it.
+/// once the command has completed. unavailable: it cannot be read.
 Result<bool> measure(const Job& job, const StoredRun& run, Trial& trial) {
   const bool completed = stored_status(run) == "completed";
   if (!completed && job.train.is_null()) return false;
@@ -78,7 +78,7 @@ std::string why_failed(const Sweep& sweep, const StoredRun& run, const Trial& tr
 
 Result<StoredRun> unjudged_run(System& system, const std::string& dir, const Trial& trial) {
   auto stored = read_stored_run(system, dir);
-  if (!stored && stored.error().kind == ErrorKind::unavailable) return stored;
+  if (!stored && tells_of_storage(stored.error().what)) return stored;
   StoredRun run =
       stored ? *std::move(stored) : StoredRun{.dir = {.path = dir}, .plan = {}, .summary = {}};
   const auto submission = submission_in(run);
@@ -90,11 +90,11 @@ Result<Ok> judge(const Sweep& sweep, const Job& job, const StoredRun& run,
                  const Execution& execution, Trial& trial) {
   const auto status = stored_status(run);
   const auto measured = measure(job, run, trial);
-  if (!measured) return measured.error();
+  if (!measured && tells_of_storage(measured.error().what)) return measured.error();
   if (!run.summary.is_null()) trial.judged = submission_in(run);
   const bool cancelled_unseen = !execution.code && status == "cancelled";
   const auto again = status == "completed" ? "" : ended_by(run, execution);
-  if (*measured) {
+  if (measured && *measured) {
     finish(sweep, trial);
   } else if (status != "completed" && (execution.stopping || cancelled_unseen)) {
     return Ok{};
@@ -103,7 +103,7 @@ Result<Ok> judge(const Sweep& sweep, const Job& job, const StoredRun& run,
     ended_from_outside(trial, again, got_on);
   } else {
     trial.state = TrialState::failed;
-    trial.reason = why_failed(sweep, run, trial);
+    trial.reason = measured ? why_failed(sweep, run, trial) : measured.error().what;
   }
   return Ok{};
 }

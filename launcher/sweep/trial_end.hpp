@@ -26,7 +26,7 @@ Result<StoredRun> unjudged_run(System& system, const std::string& dir, const Tri
 
 /// Takes over what the run trained, and how it ended. What a driver cancelled that stops, or that
 /// was killed, has not failed: the trial stays running, and starts again. unavailable: the file
-/// system does not give what the run left.
+/// system does not give what the run left; what it refuses for good fails the trial.
 Result<Ok> judge(const Sweep& sweep, const Job& job, const StoredRun& run,
                  const Execution& execution, Trial& trial);
 

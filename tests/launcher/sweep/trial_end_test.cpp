@@ -1,8 +1,11 @@
 #include "launcher/sweep/trial_end.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -103,18 +106,39 @@ TEST_F(TrialEnd, ByItsStorageStartsItAgain) {
   EXPECT_EQ(judged("", {.code = 2}).state, TrialState::failed) << "it may fill the disk itself";
 }
 
-/// As a stale file handle: a link to itself cannot be opened either.
+/// As a stale file handle or a bad sector: a terminal that is locked answers EIO.
 TEST_F(TrialEnd, OfWhichTheFileSystemDoesNotGiveTheOutputIsJudgedLater) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
   const auto log = dir_ + "/out/rank-0000-n1.log";
   std::filesystem::remove(log);
-  std::filesystem::create_symlink(log, log);
+  std::filesystem::create_symlink(ptsname(terminal), log);
   StoredRun run = *unjudged_run(place_.system, dir_, trial_);
   run.summary = {{"status", "completed"}, {"submission", "job 7"}};
   const auto refused = judge({.metric = "acc"}, job_, run, {.code = 0}, trial_);
+  close(terminal);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "cannot read " + log + ": Too many levels of symbolic links");
+  EXPECT_EQ(refused.error().what, "cannot read " + log + ": Input/output error");
   EXPECT_EQ(trial_.state, TrialState::running);
   EXPECT_EQ(trial_.judged, "");
+}
+
+TEST_F(TrialEnd, OfWhichTheOutputCanNeverBeReadFails) {
+  const auto log = dir_ + "/out/rank-0000-n1.log";
+  std::filesystem::remove(log);
+  std::filesystem::create_symlink(log, log);
+  const auto trial = judged("completed", {.code = 0});
+  EXPECT_EQ(trial.state, TrialState::failed);
+  EXPECT_EQ(trial.reason, "cannot read " + log + ": Too many levels of symbolic links");
+  EXPECT_EQ(trial.judged, "job 7");
+}
+
+/// No file of dllaunch's is that large.
+TEST_F(TrialEnd, OfWhichTheRecordIsDamagedIsJudgedAsWithoutOne) {
+  std::filesystem::resize_file(dir_ + "/plan.json", std::uintmax_t{17} << 20);
+  const auto run = unjudged_run(place_.system, dir_, trial_);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(stored_status(*run), "");
 }
 
 /// `dllaunch status` writes the summary of a job again that a start has set aside.
