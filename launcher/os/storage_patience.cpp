@@ -1,15 +1,21 @@
 #include "launcher/os/storage_patience.hpp"
 
-#include <algorithm>
-#include <array>
-
 namespace dllaunch {
+namespace {
+
+bool has(std::string_view words, std::string_view sign) {
+  return words.find(sign) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool tells_of_no_room(std::string_view words) {
+  return has(words, "No space left on device") || has(words, "Disk quota exceeded");
+}
 
 bool tells_of_storage(std::string_view words) {
-  constexpr std::array<std::string_view, 4> signs = {
-      "No space left on device", "Disk quota exceeded", "Stale file handle", "Input/output error"};
-  return std::ranges::any_of(
-      signs, [words](std::string_view sign) { return words.find(sign) != std::string_view::npos; });
+  return tells_of_no_room(words) || has(words, "Stale file handle") ||
+         has(words, "Input/output error");
 }
 
 }  // namespace dllaunch

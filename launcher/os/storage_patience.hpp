@@ -8,8 +8,10 @@
 
 namespace dllaunch {
 
-/// Whether words of a program or of ours tell of a file system that is full, or does not give a
-/// file that is there.
+/// Whether words of a program or of ours tell of a file system that is full.
+bool tells_of_no_room(std::string_view words);
+
+/// The same, or that it does not give a file that is there.
 bool tells_of_storage(std::string_view words);
 
 /// Calls `attempt` until it succeeds, for a minute, and returns its last result. `wait` sleeps that

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/trial_file.hpp"
 
 namespace dllaunch {
@@ -38,6 +39,11 @@ std::string RunStorage::trouble() const {
   if (const auto same = check(); !same) return same.error().what;
   const auto trouble = write_trial_file(run_.path).what;
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
+}
+
+bool RunStorage::is_blamed_by(std::string_view error_line) const {
+  const bool names_run = error_line.find(run_.path + "/") != std::string_view::npos;
+  return tells_of_no_room(error_line) || (names_run && tells_of_storage(error_line));
 }
 
 }  // namespace dllaunch

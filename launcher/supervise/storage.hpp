@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "launcher/run/run_dir.hpp"
@@ -17,6 +18,10 @@ class RunStorage {
   /// Returns "run directory /scratch/runs/a: write: No space left on device"; empty: no trouble.
   /// Writes a test file.
   std::string trouble() const;
+
+  /// Whether the error of a rank, written while there is no trouble, is of this file system: it was
+  /// full, or did not give a file of the run. A data set's bad sector is none of it.
+  bool is_blamed_by(std::string_view error_line) const;
 
   /// unavailable: the directory is missing or was replaced by another. Writes nothing.
   Result<Ok> check() const;

@@ -393,7 +393,7 @@ class Supervisor {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
       // The disk may be full although this line was still written.
-      if (look && tells_of_storage(error->line)) {
+      if (look && storage_.is_blamed_by(error->line)) {
         attempt.cause = Cause::storage;
         attempt.detail = describe(*error);
       }

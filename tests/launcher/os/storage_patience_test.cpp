@@ -11,6 +11,7 @@ TEST(StoragePatience, TroubleIsToldByItsWords) {
   EXPECT_TRUE(tells_of_storage("OSError: [Errno 28] No space left on device: 'a.pt'"));
   EXPECT_TRUE(tells_of_storage("dltrain: error: cannot write a: Disk quota exceeded"));
   EXPECT_TRUE(tells_of_storage("cannot read /r/plan.json: Stale file handle"));
+  EXPECT_FALSE(tells_of_no_room("cannot read /r/plan.json: Stale file handle"));
   EXPECT_FALSE(tells_of_storage("ValueError: no room"));
 }
 

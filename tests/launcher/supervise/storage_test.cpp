@@ -31,6 +31,19 @@ TEST(RunStorage, AFolderWithoutThePlanIsAnother) {
       << "nothing is left of the trial";
 }
 
+TEST(RunStorage, IsBlamedForNoFileOfAnother) {
+  const RunStorage storage(RunDir{.path = "/runs/a"});
+  for (const char* ours : {"OSError: [Errno 28] No space left on device: 'a.pt'",
+                           "dltrain: error: cannot write a: Disk quota exceeded",
+                           "OSError: [Errno 116] Stale file handle: '/runs/a/a.pt'",
+                           "cannot read /runs/a/checkpoints/1: Input/output error"})
+    EXPECT_TRUE(storage.is_blamed_by(ours)) << ours;
+  for (const char* none : {"OSError: [Errno 5] Input/output error: '/data/7.tar'",
+                           "OSError: [Errno 5] Input/output error", "ValueError: no room",
+                           "OSError: [Errno 116] Stale file handle: '/runs/ab/a.pt'"})
+    EXPECT_FALSE(storage.is_blamed_by(none)) << none;
+}
+
 TEST(RunStorage, WhatRefusesSaysWhy) {
   const RunDir run{.path = "/proc/self"};
   EXPECT_NE(RunStorage(run).trouble().find("run directory /proc/self: create: "),
