@@ -152,7 +152,8 @@ class Supervisor {
     }
   }
 
-  /// A disk that is full for a moment must not cost the allocation.
+  /// A disk that is full for a moment must not cost the allocation; what does not pass ends
+  /// the hold at once.
   std::optional<int> retry_by(const RetryOrder& order, const Decision& decision,
                               Clock::time_point until) {
     const auto token = ownership_->fencing_token();
@@ -161,10 +162,24 @@ class Supervisor {
     };
     auto retry = carry_out();
     while (!retry) {
-      write_wait(retry.error().what);
-      if (Clock::now() >= until)
-        return stop_after_hold(decision, "the retry failed: " + retry.error().what);
-      if (const auto came = wait(milliseconds(1000))) return end_by(*came);
+      const auto failed = "the retry failed: " + retry.error().what;
+      std::optional<int> came;
+      if (!storage_.check()) {
+        wait_for_storage(until);
+        came = std::exchange(interrupted_by_, std::nullopt);
+        if (!came && !unusable_.empty()) return stop_after_hold(decision, unusable_);
+      } else if (tells_of_storage(failed) && Clock::now() < until) {
+        write_wait(retry.error().what);
+        watchdog_step_.keep(Clock::now());
+        came = wait(milliseconds(1000));
+      } else {
+        return stop_after_hold(decision, failed);
+      }
+      if (came)
+        return cause_of_signal(*came) == Cause::cancelled ? end_by(*came)
+                                                          : stop_after_hold(decision, failed);
+      if (const auto lost = ownership_lost(*ownership_); !lost.empty())
+        return give_way(lost).exit_code;
       retry = carry_out();
     }
     waits_for_.clear();

@@ -210,6 +210,35 @@ TEST(Hold, ADiskThatIsFullForAWhileCostsARetryNothing) {
   EXPECT_EQ(read_journal(place.dir()).retry->by, "me");
 }
 
+TEST(Hold, ARetryThatItsDirectoryRefusesForGoodEndsIt) {
+  Supervised place;
+  const auto child = start(place, place.run(fails_until_fixed, held(300)));
+  ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+  std::filesystem::create_directories(place.dir().path + "/job.yaml/folder");
+  ASSERT_TRUE(end_hold(elsewhere(place), token_of(place),
+                       {.by = "me", .files = {{"job.yaml", "new"}}}));
+  EXPECT_EQ(exit_code_of(child), 7);
+  EXPECT_THAT(read_journal(place.dir()).last->reason, HasSubstr("; the retry failed: cannot write"));
+}
+
+/// The order itself leaves no room for what it brings.
+TEST(Hold, ARetryThatWaitsForRoomGivesWayToAnotherStart) {
+  Supervised place;
+  const SmallDisk disk(place.dir().path);
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  std::filesystem::create_directories(place.dir().out());
+  const auto child = start(place, place.run(fails_until_fixed, held(300)));
+  ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
+  ASSERT_TRUE(
+      end_hold(elsewhere(place), token_of(place),
+               {.by = "me", .files = {{"job.yaml", std::string(std::size_t{1200} << 10, 'x')}}}));
+  ASSERT_TRUE(within_a_minute([&] { return read_journal(elsewhere(place)).waits.has_value(); }));
+  const auto other = [&] { return bool(RunOwnership::take(place.dir().path, {.host = "n9"})); };
+  ASSERT_TRUE(within_a_minute(other));
+  EXPECT_EQ(exit_code_of(child), 1);
+  EXPECT_EQ(read_journal(place.dir()).last->next, Next::hold) << "it writes nothing more";
+}
+
 /// No retry of one's own counts as a restart that did not help.
 TEST(Hold, ARetryThatFailsIsHeldAgain) {
   Supervised place;
