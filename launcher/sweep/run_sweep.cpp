@@ -55,7 +55,8 @@ struct Running : Execution {
 /// A trial that is neither started nor judged for now.
 struct SetAside {
   Clock::time_point until = {};
-  std::string why = {};  // empty: the budget is used up
+  std::string why = {};                 // empty: the budget is used up
+  std::optional<Execution> seen = {};  // that ended, and is not judged yet
 };
 
 std::string run_name(int number) {
@@ -116,7 +117,8 @@ class Driver {
   Result<Ok> finish_records();
   Result<Ok> carry_out();
   void drain();
-  void set_aside(const Trial& trial, const std::string& why, Clock::duration pause);
+  void set_aside(const Trial& trial, const std::string& why, Clock::duration pause,
+                 const std::optional<Execution>& seen = {});
   std::size_t free_slot() const;
   Result<Ok> write(bool now);
 
@@ -299,7 +301,8 @@ Result<bool> Driver::take_up(Trial& one) {
   const auto run = run_of(one);
   if (!run) return set_aside(one, run.error().what, 30s), false;
   if (fate == RunFate::over && !stored_status(*run).empty())
-    return close(one, {.epochs_before = one.epochs()}, *jobs);
+    return close(one, aside_[one.number].seen.value_or(Execution{.epochs_before = one.epochs()}),
+                 *jobs);
   if (fate != RunFate::there) {
     if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
       return set_aside(one, trouble, 5s), false;
@@ -374,10 +377,13 @@ Result<Ok> Driver::take_new_trial() {
   return Ok{};
 }
 
-/// Says why, once.
-void Driver::set_aside(const Trial& one, const std::string& why, Clock::duration pause) {
-  const auto before = std::exchange(aside_[one.number], {Clock::now() + pause, why});
-  if (!why.empty() && before.why != why)
+/// Says why, once. `seen`: how it ended; nullopt: as it is known.
+void Driver::set_aside(const Trial& one, const std::string& why, Clock::duration pause,
+                       const std::optional<Execution>& seen) {
+  auto& aside = aside_[one.number];
+  aside.until = Clock::now() + pause;
+  if (seen) aside.seen = seen;
+  if (std::exchange(aside.why, why) != why && !why.empty())
     system_.log(fmt::format("trial {}: {}: waiting\n", one.number, why));
 }
 
@@ -427,17 +433,17 @@ Result<Ok> Driver::settle(Running& running) {
   Trial& one = trial(running.number);
   const std::chrono::duration<double> took = Clock::now() - running.began;
   const bool own_job = !running.child.local && !running.child.allocated;
+  running.stopping = signals_.count() > 0;
   const auto run = run_of(one);
-  if (!run) return set_aside(one, run.error().what, 30s), Ok{};
-  if (own_job && stored_status(*run).empty()) {
+  if (own_job && run && stored_status(*run).empty()) {
     // The next driver asks.
-    if (signals_.count() > 0) return Ok{};
+    if (running.stopping) return Ok{};
     const auto fate = fate_of_run(system_, dir_of(one));
     if (fate == RunFate::there || fate == RunFate::unknown)
-      return set_aside(one, "its dllaunch ended before its job", 5s), Ok{};
+      return set_aside(one, "its dllaunch ended before its job", 5s, running), Ok{};
   }
-  running.stopping = signals_.count() > 0;
-  count_gpu_time(one, took.count());
+  // Slurm's account tells of a job that is not known yet.
+  if (run || !own_job) count_gpu_time(one, took.count());
   if (auto done = close(one, running, running.jobs); !done) return std::move(done).error();
   return Ok{};
 }
@@ -445,18 +451,18 @@ Result<Ok> Driver::settle(Running& running) {
 /// Whether it could be judged; else it is set aside.
 Result<bool> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
   auto other = why_anothers(one, jobs);
-  if (!other) return set_aside(one, other.error().what, 30s), false;
+  if (!other) return set_aside(one, other.error().what, 30s, execution), false;
   const auto run = run_of(one);
-  if (!run) return set_aside(one, run.error().what, 30s), false;
-  if (!execution.code) count_gpu_time(one);
+  if (!run) return set_aside(one, run.error().what, 30s, execution), false;
+  count_gpu_time(one);
   if (other->empty()) {
     Trial judged = one;
     if (const auto good = judge(sweep_, prepared_.job, *run, execution, judged); !good)
-      return set_aside(one, good.error().what, 5s), false;
+      return set_aside(one, good.error().what, 5s, execution), false;
     const bool got_there = judged.state != TrialState::failed && judged.reason.empty();
     // What it says, or did not leave, may be due to that: it is judged, or starts again, later.
     auto trouble = got_there ? "" : storage_trouble(dir_of(one));
-    if (!trouble.empty()) return set_aside(one, trouble, 5s), false;
+    if (!trouble.empty()) return set_aside(one, trouble, 5s, execution), false;
     one = std::move(judged);
   } else {
     one.state = TrialState::failed;

@@ -140,6 +140,28 @@ TEST_F(SweepHere, ATrialThatWaitsForTheDiskHoldsUpNoOther) {
   for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
 }
 
+/// It is judged when the disk has room: as one that its driver stopped.
+TEST_F(SweepHere, ATrialThatTookTooLongWhileTheDiskWasFullTookTooLong) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto once = work_.path() + "/once";
+  work_.start(
+      sweep(parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
+            {"--set", "resources.time='0:15'"}));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(once); }));
+  disk.fill(std::size_t{200} << 10);
+  ASSERT_TRUE(happens_within(60s, [&] {
+    return work_.text_of("stderr").find("No space left on device: waiting") != std::string::npos;
+  })) << work_.text_of("stderr");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("trial 0: running"));
+  EXPECT_THAT(ended.err, HasSubstr("(it took longer than resources.time"));
+  EXPECT_EQ(result()["trials"][0]["state"], "completed");
+}
+
 TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   const auto file =
       work_.file("asha.yaml",
