@@ -295,6 +295,9 @@ Result<bool> Driver::take_up(Trial& one) {
         fmt::format("process {} on {} works in {}", holder->pid, holder->host, one.run);
     return set_aside(one, who, 500ms), false;
   }
+  // Cheaper than the question after it, and what that is answered could not be written anyway.
+  if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
+    return set_aside(one, trouble, 5s), false;
   const auto fate = fate_of_run(system_, dir_of(one));
   if (fate == RunFate::unknown)
     return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
@@ -304,8 +307,6 @@ Result<bool> Driver::take_up(Trial& one) {
     return close(one, aside_[one.number].seen.value_or(Execution{.epochs_before = one.epochs()}),
                  *jobs);
   if (fate != RunFate::there) {
-    if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
-      return set_aside(one, trouble, 5s), false;
     if (!within_budget()) return set_aside(one, "", 30s), false;
     one.log_from = sizes_of_logs({.path = dir_of(one)});
     if (auto written = record(one); !written) return std::move(written).error();
