@@ -100,14 +100,16 @@ class Driver {
   Result<StoredRun> run_of(const Trial& one) const {
     return unjudged_run(system_, dir_of(one), one);
   }
-  /// A file system that is briefly full or away must not end a sweep of days. A signal ends that.
+  /// A file system that is briefly full or away must not end a sweep of days. Who ends it waits for
+  /// nothing.
   template <typename Try>
   auto persist(Try once) -> decltype(once()) {
+    if (signals_.count() > 0) return once();
     return despite_storage(
         once, [this](const std::string& words) { system_.log(words + "\n"); },
-        [this, before = signals_.count()](std::chrono::milliseconds pause) {
+        [this](std::chrono::milliseconds pause) {
           signals_.wait(pause);
-          return signals_.count() > before;
+          return signals_.count() > 0;
         });
   }
   void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
