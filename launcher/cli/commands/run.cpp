@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
@@ -25,6 +24,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
+#include "launcher/os/stop_signals.hpp"
 #include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/divide_gpus.hpp"
@@ -297,12 +297,17 @@ Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolde
     auto there = folder.check();
     return there ? write_file(run.summary(), summary_text(summary)) : there;
   };
-  const auto written = despite_storage(
-      write, [&](const std::string& words) { system.log("dllaunch: " + words + "\n"); },
-      [](std::chrono::milliseconds pause) {
-        std::this_thread::sleep_for(pause);
-        return false;
-      });
+  // Whoever stopped the run, or stops it now, waits for nothing.
+  const StopSignals signals;
+  const auto written =
+      outcome.status == RunStatus::cancelled
+          ? write()
+          : despite_storage(
+                write, [&](const std::string& words) { system.log("dllaunch: " + words + "\n"); },
+                [&](std::chrono::milliseconds pause) {
+                  signals.wait(pause);
+                  return signals.count() > 0;
+                });
   // The run's outcome matters more; `status` tries again when the disk has room.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
