@@ -169,12 +169,14 @@ Result<Ok> wait_for_start(const RunDir& run, std::int64_t token) {
                "dllaunch status " + shell_quote(run.path)};
 }
 
-/// The supervisor looks for an order where the run was when it began.
+/// The supervisor looks for an order where the run was when it began. This machine may know that
+/// place by another name, or as none.
 Result<Ok> check_place(System& system, const RunDir& run) {
   const auto text = system.read_file(run.plan_json());
   const auto before = text ? value_at<std::string>(json_object_in(*text), "run_dir") : "";
   std::error_code error;
   if (before.empty() || std::filesystem::exists(before, error) || error) return Ok{};
+  if (!std::filesystem::exists(std::filesystem::path(before).parent_path(), error)) return Ok{};
   return Error{
       ErrorKind::bad_request,
       fmt::format("{} was {} when its job began, which waits there for a retry", run.path, before),
