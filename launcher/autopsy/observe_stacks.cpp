@@ -118,14 +118,12 @@ void look_closely(ProcessStacks& process, Clock::time_point) {
 /// empty: this user's.
 std::string whose(int pid) {
   struct stat info {};
-  if (stat(fmt::format("/proc/{}", pid).c_str(), &info) != 0 || info.st_uid == geteuid()) return "";
-  const auto status = text_of(fmt::format("/proc/{}/status", pid));
-  const auto uid = status.find("\nUid:\t");
-  const bool ours =
-      uid != std::string::npos && std::strtoul(status.c_str() + uid + 6, nullptr, 10) == geteuid();
-  // The kernel shows root as the owner of a process whose memory its user may not read.
-  return ours ? "root's to read: it has changed its user, or its file may not be read"
-              : user_name(info.st_uid) + "'s";
+  const auto folder = fmt::format("/proc/{}", pid);
+  if (stat(folder.c_str(), &info) != 0) return "";
+  if (info.st_uid != geteuid()) return user_name(info.st_uid) + "'s";
+  // The kernel shows root as the owner of what a process's user may not read of it.
+  const bool closed = stat((folder + "/environ").c_str(), &info) == 0 && info.st_uid != geteuid();
+  return closed ? "root's to read: it has changed its user, or its file may not be read" : "";
 }
 
 /// Its memory map may be locked, or is another user's: nothing more is asked of it.
