@@ -26,6 +26,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/doctor/proc_text.hpp"
 #include "launcher/os/descendants.hpp"
+#include "launcher/slurm/client.hpp"
 #include "support/isolated_call.hpp"
 #include "topology/discovery/cgroup_memory.hpp"
 
@@ -113,28 +114,52 @@ void look_closely(ProcessStacks& process, Clock::time_point) {
   }
 }
 
-/// Root could read everybody's processes: a job's are its user's.
-bool is_of_others(int pid) {
+/// Root could read everybody's processes: a job's are its user's. Returns whose it is, "alice's";
+/// empty: this user's.
+std::string whose(int pid) {
   struct stat info {};
-  return stat(fmt::format("/proc/{}", pid).c_str(), &info) == 0 && info.st_uid != geteuid();
+  const auto folder = fmt::format("/proc/{}", pid);
+  if (stat(folder.c_str(), &info) != 0) return "";
+  if (info.st_uid != geteuid()) return user_name(info.st_uid) + "'s";
+  // The kernel shows root as the owner of what a process's user may not read of it.
+  const bool closed = stat((folder + "/environ").c_str(), &info) == 0 && info.st_uid != geteuid();
+  return closed ? "root's to read: it has changed its user, or its file may not be read" : "";
+}
+
+/// Its memory map may be locked, or is another user's: nothing more is asked of it.
+void give_up(ProcessStacks& process, const std::string& why) {
+  process.why_not = "its stacks cannot be read: " + why;
+  process.threads.front().why_not = process.why_not;
+}
+
+/// The shim, whose environment can be read, stays with a program whose own cannot.
+int program_of(int pid, const std::vector<Descendant>& of_machine) {
+  if (name_of(pid) != "dllaunch") return pid;
+  const auto child = std::ranges::find_if(of_machine, [pid](const Descendant& each) {
+    return each.parent == pid && !each.zombie && !whose(each.pid).empty();
+  });
+  return child == of_machine.end() ? pid : child->pid;
 }
 
 NodeStacks list_processes(const std::string& host, const std::vector<RankProgram>& ranks) {
   NodeStacks node{.host = host};
   const auto of_machine = processes_here();
   for (const RankProgram& rank : ranks) {
-    std::vector<Descendant> all = descendants_of(rank.pid, of_machine);
-    all.insert(all.begin(), {.pid = rank.pid, .parent = 0});
+    const int program = program_of(rank.pid, of_machine);
+    std::vector<Descendant> all = descendants_of(program, of_machine);
+    all.insert(all.begin(), {.pid = program, .parent = 0});
     std::size_t taken = 0;
     for (const Descendant& each : all) {
       const bool full = taken == most_of_rank || node.processes.size() == most_processes;
-      if (!each.zombie && (full || is_of_others(each.pid))) {
+      const auto others = whose(each.pid);
+      if (!each.zombie && (full || (!others.empty() && each.pid != program))) {
         ++node.left_out;
         continue;
       }
       auto process = outline_of(host, rank.rank, each.pid, each.parent);
       const bool ended = process.main_state() == "?" || process.main_state() == "Z";
       if (each.zombie || ended) continue;
+      if (!others.empty()) give_up(process, fmt::format("process {} is {}", each.pid, others));
       ++taken;
       node.processes.push_back(std::move(process));
     }
@@ -142,11 +167,6 @@ NodeStacks list_processes(const std::string& host, const std::vector<RankProgram
   return node;
 }
 
-/// Its memory map may be locked: nothing more is asked of it.
-void give_up(ProcessStacks& process, const std::string& why) {
-  process.why_not = "its stacks cannot be read: " + why;
-  process.threads.front().why_not = process.why_not;
-}
 bool is_given_up(const ProcessStacks& process) {
   return process.threads.empty() || !process.threads.front().why_not.empty();
 }
@@ -334,7 +354,8 @@ NodeStacks observe_stacks(System& system, const std::vector<RankProgram>& ranks,
   const auto start = Clock::now();
   NodeStacks node = list_processes(system.host_name(), ranks);
   std::vector<ProcessStacks*> all;
-  for (ProcessStacks& process : node.processes) all.push_back(&process);
+  for (ProcessStacks& process : node.processes)
+    if (!is_given_up(process)) all.push_back(&process);
   // Python's first: they say more, and take less time.
   read_apart(all, start + limit / 4, look_closely);
   read_python(system, node.processes, start + limit / 2);

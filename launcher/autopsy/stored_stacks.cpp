@@ -92,13 +92,10 @@ Result<std::string> keep_stacks(const std::string& run_dir, const StackReport& r
   const std::string text = why + "\n" + render_stacks(report);
   Json document = write_fields(StoredStacks{.time_s = now_s, .kind = kind, .why = why});
   document.update(to_json(report));
-  auto written = write_file(folder + "/" + name + ".txt", text);
-  if (written) {
-    written =
-        write_file(folder + "/" + name + ".json",
-                   document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
-  }
-  if (!written) return std::move(written).error();
+  const auto json = document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  const auto file = folder + "/" + name;
+  if (auto written = write_files({{file + ".txt", text}, {file + ".json", json}}); !written)
+    return std::move(written).error();
   auto names = names_in(folder);
   const std::size_t surplus = names.size() - std::min(names.size(), most_kept);
   std::error_code error;

@@ -111,13 +111,10 @@ Result<ProbeFiles> write_probe(System& system, const ProbedNode& node, const std
                  fmt::format("cannot make {}: {}", fs::path(files.json).parent_path().string(),
                              problem.message()),
                  "set XDG_CACHE_HOME to a folder that can be written"};
+  const auto json =
+      to_json(node).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
   // Plans read only the JSON, so it is written last.
-  auto written = write_file(files.xml, xml);
-  if (written)
-    written = write_file(
-        files.json,
-        to_json(node).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
-  if (!written)
+  if (const auto written = write_files({{files.xml, xml}, {files.json, json}}); !written)
     return Error{ErrorKind::unavailable, written.error().what,
                  "set XDG_CACHE_HOME to a folder that can be written"};
   return files;

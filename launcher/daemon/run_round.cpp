@@ -290,7 +290,7 @@ void RunWatch::end(LiveRun& run, double now_s) {
       stored.empty() ? finalize_run(system_, run.files) : read_final_state(system_, run.files);
   if (!final_state) return wait_for_answer(run, final_state.error(), now_s);
   // A follower will record the end, or Slurm is still completing the job.
-  record.state = "completing";
+  record.state = stored.empty() ? "completing" : stored;
   if (!*final_state) return;
   note_end(run, **final_state, status_named(stored, (*final_state)->outcome.status), now_s);
   if (judged)

@@ -19,7 +19,9 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/own_executable.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/os/trial_file.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/overlap_step.hpp"
@@ -123,16 +125,25 @@ void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& pro
 
 std::string last_error_of_child(const std::string& dir) {
   constexpr std::size_t most_bytes = 4096;
-  std::string found = "it did not start";
+  std::string found;
   const std::string text = file_end(dir + ".log", most_bytes);
   for (const auto line : split_lines(text))
     if (line.starts_with("dllaunch: ")) found = shown_line(line.substr(10));
   return found;
 }
 
+std::string storage_trouble(const std::string& dir) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(dir, error) || error;
+  const auto folder = there ? dir : std::filesystem::path(dir).parent_path().string();
+  const auto what = write_trial_file(folder).what;
+  return tells_of_storage(what) ? fmt::format("{}: {}", folder, what) : "";
+}
+
 RunFate fate_of_run(System& system, const std::string& dir) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(dir + "/plan.json", ignored)) return RunFate::absent;
+  std::error_code error;
+  if (!std::filesystem::exists(dir + "/plan.json", error))
+    return tells_of_storage(error.message()) ? RunFate::unknown : RunFate::absent;
   const auto program = own_executable();
   const auto told = program ? system.run({*program, "status", dir, "--json"}, 60s)
                             : Result<CommandOutput>(program.error());

@@ -33,7 +33,7 @@ Result<OwnedProcess> start_child_run(const ChildRun& run);
 /// another node is behind srun, which kills at TERM: a job step tells it.
 void stop_child_run(System& system, const ChildRun& run, const OwnedProcess& process, int signal);
 
-/// The last words of its own messages.
+/// The last words of its own messages; empty: it said nothing.
 std::string last_error_of_child(const std::string& dir);
 
 /// What has become of a run that perhaps no dllaunch followed.
@@ -43,6 +43,10 @@ enum class RunFate {
   over,     // its directory says how, as far as anything does
   unknown,  // Slurm does not answer, or is not the run's
 };
+
+/// What is wrong for now with the file system where the run's directory is, or will be: "/r: write:
+/// No space left on device"; empty: nothing, or what does not pass. Writes a test file.
+std::string storage_trouble(const std::string& dir);
 
 /// Asks `dllaunch status`, which also records how the run's job ended.
 RunFate fate_of_run(System& system, const std::string& dir);

@@ -56,11 +56,11 @@ std::uintmax_t bytes_in(const std::string& path) {
 }
 
 /// So that `ps`, `status` and `cancel` know the job.
-Result<Ok> write_files(System& system, const RunDir& run, const LaunchPlan& plan,
-                       const std::string& script) {
+Result<Ok> keep_files(System& system, const RunDir& run, const LaunchPlan& plan,
+                      const std::string& script) {
   const auto write = [&](const RunDir& into) {
-    auto written = write_file(into.plan_json(), json_text(to_json(plan)));
-    return written ? write_file(into.sbatch_script(), script) : written;
+    return write_files(
+        {{into.plan_json(), json_text(to_json(plan))}, {into.sbatch_script(), script}});
   };
   auto written = write(run);
   const auto folder = written ? kept_folder(system, run.path) : "";
@@ -123,7 +123,7 @@ Result<int> execute_held(System& system, const HeldAllocation& held) {
   if (*earlier) follow.attached_at_s = changed_at_s(run.job_id());
   Follower follower(system, run, follow);
   if (!*earlier)
-    if (auto written = write_files(system, run, plan, script_of(plan, held)); !written)
+    if (auto written = keep_files(system, run, plan, script_of(plan, held)); !written)
       return std::move(written).error();
   const auto said_before = bytes_in(driver_log(held.dir));
   const auto outcome =

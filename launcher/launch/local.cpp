@@ -18,6 +18,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/os/trial_file.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/postmortem/failure_summary.hpp"
@@ -313,6 +314,9 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
                                         : explain_local(code, run, {output_path, output}, began_s);
   if (code == 0 && signals.count() == 0)
     outcome = proven_by_ranks(plan, run, ownership->fencing_token(), began_s, output);
+  // A full disk takes also the words of the ranks that it ends.
+  const auto trouble = outcome.status == RunStatus::failed ? write_trial_file(run.path).what : "";
+  if (!trouble.empty()) outcome.reason += fmt::format("; run directory {}: {}", run.path, trouble);
   add_who_left(run, began_s, outcome);
   add_stall(run, follower.totals(), outcome);
   if (const auto ours = ownership->check();

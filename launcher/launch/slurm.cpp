@@ -28,6 +28,7 @@
 #include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/array_tasks.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 
 namespace dllaunch {
@@ -149,16 +150,34 @@ class JobWatch {
     const auto now = Clock::now();
     if (!completing_since_) completing_since_ = now;
     if (now - *completing_since_ < settings_.completing_patience) return false;
-    completing_since_ = now;  // the nodes are asked once in a while
-    const auto away = nodes_out_of_order(system_, {.job = id_, .nodes = as_one(jobs).nodes});
-    if (!away || away->names.empty()) return false;
-    follower_.say(
-        fmt::format("job {}: has ended; Slurm still waits for {}", id_, as_one(jobs).nodes));
-    end_ = finished_jobs(system_, job_);
+    completing_since_ = now;                // the nodes are asked once in a while
+    const auto nodes = as_one(jobs).nodes;  // that Slurm waits for
+    if (!is_any_away(nodes)) return false;
+    auto ended = finished_jobs(system_, job_);
+    // The decision of an earlier start of the job says nothing of this one.
+    if (!ended.empty() && ended.front().restarts != last->allocation) return false;
+    follower_.say(fmt::format("job {}: has ended; Slurm still waits for {}", id_, nodes));
+    end_ = std::move(ended);
     for (auto& job : end_)
       if (!is_final_state(job.state))
         job.state = last->status == RunStatus::completed ? "COMPLETED" : "FAILED";
     return over_ = true;
+  }
+
+  /// A firewall may keep this machine from all the job's nodes: if none answers, only Slurm's word
+  /// counts.
+  bool is_any_away(const std::string& nodes) {
+    const auto& all = nodes_.empty() ? nodes : nodes_;
+    const auto away = nodes_out_of_order(system_, {.job = id_, .nodes = all});
+    if (!away) return false;
+    const auto out = expand_hosts(away->names);
+    const auto of_job = expand_hosts(all);
+    const auto waited_for = expand_hosts(nodes);
+    if (!out || !of_job || !waited_for) return false;
+    return (away->down || out->size() < of_job->size()) &&
+           std::ranges::any_of(*out, [&](const std::string& host) {
+             return std::ranges::find(*waited_for, host) != waited_for->end();
+           });
   }
 
   /// srun itself says it only after a minute, in the rank's log.
@@ -216,6 +235,7 @@ class JobWatch {
       pause_ = settings_.first_look;
     }
     running_ = !waits;
+    if (job.state == "RUNNING") nodes_ = job.nodes;
     if (!waits) return;
     follower_.waiting(fmt::format("job {}: {}", id_, explain_waiting(job.reason, job.start)));
     if (job.reason == "DependencyNeverSatisfied") give_up(explain_reason(job.reason));
@@ -312,6 +332,7 @@ class JobWatch {
   bool running_ = false;
   int restarts_ = 0;
   std::string seen_state_;
+  std::string nodes_;                                  // on which it ran when last seen running
   std::optional<Clock::time_point> completing_since_;  // of a run that has ended
   bool over_ = false;
   bool detached_ = false;

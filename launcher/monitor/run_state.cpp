@@ -110,7 +110,10 @@ void set_slurm_state(const Queue& queue, RunState& run_state) {
   if (queued)
     take_jobs(jobs_of(queue, identity_of(run_state.run.plan, run_state.run.dir, id)), run_state);
   run_state.number_taken = queued && run_state.jobs.empty();
-  if (!run_state.state.empty()) return;
+  // `run` leaves a job whose run has ended while Slurm still waits for a node of it.
+  const bool left = run_state.state == "completing" &&
+                    value_at<std::string>(run_state.run.summary, "submission") == "job " + id;
+  if (!run_state.state.empty() && !left) return;
   run_state.state = stored_status(run_state.run);
   if (run_state.state.empty()) run_state.state = queue.answered ? "ended" : "unknown";
   if (run_state.run.job_id.empty())

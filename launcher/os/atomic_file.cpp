@@ -46,6 +46,19 @@ Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& te
 /// Job files hold tokens and passwords: readable only by the intended users, whatever the umask.
 constexpr mode_t private_file = 0600;
 
+Result<Ok> write_temporary(const std::string& temporary, const std::string& path,
+                           const std::string& text, Readers readers) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  const int fd = readers == Readers::none
+                     ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)
+                     : open_run_file(fs::path(path).parent_path(), temporary, flags);
+  if (fd < 0) return cannot_write(path, std::strerror(errno));
+  auto written = write_and_sync(fd, path, text);
+  // NFS may report a full disk only at close().
+  if (close(fd) != 0 && written) written = cannot_write(path, std::strerror(errno));
+  return written;
+}
+
 }  // namespace
 
 int make_private_folder(const std::string& path) {
@@ -85,22 +98,26 @@ Result<Ok> make_closed_folder(const std::string& path) {
   return refused(known && !own ? why_not_own(info) : std::strerror(why));
 }
 
-Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
-  const fs::path target(path);
-  const std::string temporary = temporary_beside(target).string();
-  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
-  const int fd = readers == Readers::none
-                     ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)
-                     : open_run_file(target.parent_path(), temporary, flags);
-  if (fd < 0) return cannot_write(path, std::strerror(errno));
-  auto written = write_and_sync(fd, path, text);
-  // NFS may report a full disk only at close().
-  if (close(fd) != 0 && written) written = cannot_write(path, std::strerror(errno));
-  if (written && rename(temporary.c_str(), path.c_str()) != 0) {
-    written = cannot_write(path, std::strerror(errno));
+Result<Ok> write_files(const NamedTexts& files, Readers readers) {
+  Result<Ok> written = Ok{};
+  std::vector<std::string> temporaries;
+  for (const auto& [path, text] : files) {
+    if (!written) break;
+    temporaries.push_back(temporary_beside(path).string());
+    written = write_temporary(temporaries.back(), path, text, readers);
   }
-  if (!written) unlink(temporary.c_str());
+  for (std::size_t i = 0; written && i < files.size(); ++i) {
+    const auto& path = files[i].first;
+    if (rename(temporaries[i].c_str(), path.c_str()) != 0)
+      written = cannot_write(path, std::strerror(errno));
+  }
+  if (!written)
+    for (const auto& temporary : temporaries) unlink(temporary.c_str());
   return written;
+}
+
+Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
+  return write_files({{path, text}}, readers);
 }
 
 Result<Ok> sync_folder(const std::string& path) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/result.hpp"
 
@@ -22,6 +24,13 @@ enum class Readers { none, as_the_run };
 /// loss the old file may be back, unless sync_folder() was called.
 Result<Ok> write_file(const std::string& path, const std::string& text,
                       Readers readers = Readers::as_the_run);
+
+/// Paths, each with the text of its file.
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// The same of files that belong together: a disk that is full leaves all as they were. Only a file
+/// system that fails between two renames of names that are there leaves some old.
+Result<Ok> write_files(const NamedTexts& files, Readers readers = Readers::as_the_run);
 
 /// Syncs a folder: files renamed, created and removed in it become durable. unavailable: the file
 /// system refuses.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace dllaunch {
@@ -15,6 +16,7 @@ std::vector<std::string> LineTail::read(std::size_t most_bytes) {
   behind_ = false;
   // Reopened each time: network file systems show other clients' writes on open.
   const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  error_ = fd < 0 && errno != ENOENT ? errno : 0;
   if (fd < 0) return lines;
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -26,6 +28,7 @@ std::vector<std::string> LineTail::read(std::size_t most_bytes) {
     const auto fresh = static_cast<std::uint64_t>(info.st_size) - offset_;
     std::string block(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, fresh)), '\0');
     const ssize_t got = pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));
+    if (got < 0) error_ = errno;
     if (got > 0) {
       offset_ += static_cast<std::uint64_t>(got);
       block.resize(static_cast<std::size_t>(got));

@@ -29,6 +29,8 @@ class LineTail {
   /// The lines completed since the last call, without newlines. Reads at most `most_bytes`; to read
   /// everything, call until behind() is false.
   std::vector<std::string> read(std::size_t most_bytes = most_per_read);
+  /// Why the last read() could not read the file, as errno; 0: it could, or there is no file.
+  int error() const { return error_; }
   /// Whether the last read() stopped before the file's end.
   bool behind() const { return behind_; }
 
@@ -46,19 +48,22 @@ class LineTail {
   std::string path_;
   std::uint64_t offset_ = 0;
   std::string partial_;
+  int error_ = 0;
   bool behind_ = false;
   bool redraws_ = false;   // the unfinished line contains a carriage return
   bool returned_ = false;  // it ends with one: the next character replaces the line
 };
 
 /// Calls look(line) for every line of a file that no one writes any more, from byte `from` on, the
-/// last one also without its newline; once more with an empty text at the end.
-void for_each_line(const std::string& path, auto look, std::uint64_t from = 0) {
+/// last one also without its newline; once more with an empty text at the end. Returns errno if the
+/// file system does not give the file; else, also without a file, 0.
+int for_each_line(const std::string& path, auto look, std::uint64_t from = 0) {
   LineTail lines(path, from);
   do {
     for (const auto& line : lines.read()) look(line);
   } while (lines.behind());
   look(lines.take_rest());
+  return lines.error();
 }
 
 }  // namespace dllaunch

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/os/storage_patience.hpp"
+
 namespace dllaunch {
 
 std::string json_text(const Json& document) {
@@ -19,6 +21,7 @@ Json json_object_in(std::string_view text) {
 
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
   auto text = system.read_file(path);
+  if (!text && tells_of_storage(text.error().what)) return text;
   const bool refused = !text && text.error().kind == ErrorKind::bad_request;
   if (refused || (text && text->size() > most_bytes))
     return Error{

@@ -81,7 +81,7 @@ Summary summary_of_unknown(System& system, const StoredRun& run) {
 std::optional<Outcome> end_of_killed(const StoredRun& run) {
   // Each start adds a name, here and under a supervisor. Its output may stay empty.
   if (changed_at_s(run.dir.path + "/.lease") < run.began_at_s) return std::nullopt;
-  return Outcome{.status = RunStatus::failed, .reason = killed_unseen};
+  return Outcome{.status = RunStatus::failed, .reason = killed_unseen, .unseen = true};
 }
 
 }  // namespace
@@ -108,6 +108,7 @@ Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, b
   summary.restarts = std::max(summary.restarts, outcome.restarts);
   if (trains) summary.epochs = totals.epochs();
   summary.tasks = outcome.tasks;
+  summary.unseen = outcome.unseen;
   summary.reason = outcome.reason;
   summary.first_error = outcome.first_error;
   summary.advice = outcome.advice;

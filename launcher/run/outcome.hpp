@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-/// The reason of a local run whose dllaunch was killed: nothing is known of its ranks' end.
+/// The reason of a local run that is `unseen`, and the only sign of it in summaries before 2026-12.
 inline constexpr const char* killed_unseen =
     "the dllaunch that ran it was killed before it could write a summary";
 
@@ -33,6 +33,7 @@ struct Outcome {
   int restarts = 0;         // by the cluster or the supervisor
   bool detached = false;    // still running, but no longer followed
   bool taken_over = false;  // a later start owns the run directory
+  bool unseen = false;      // its dllaunch was killed: nothing is known of its ranks' end
 };
 
 }  // namespace dllaunch

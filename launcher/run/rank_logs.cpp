@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "launcher/base/shown_line.hpp"
@@ -108,38 +110,56 @@ std::string hosts_of_ranks(const RunDir& run) {
   return compress_host_set(std::move(hosts));
 }
 
-LogSizes sizes_of_logs(const RunDir& run) {
+namespace {
+
+/// `error`: why the folder cannot be read.
+LogSizes sizes_of_logs(const RunDir& run, std::error_code& error) {
   LogSizes sizes;
-  std::error_code error;
   for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
     const auto name = at->path().filename().string();
     std::error_code ignored;
     if (log_source(name)) sizes[name] = at->file_size(ignored);
   }
+  if (error == std::errc::no_such_file_or_directory) error.clear();
   return sizes;
 }
 
-void for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
-                           const std::function<void(const std::string&)>& look) {
+}  // namespace
+
+LogSizes sizes_of_logs(const RunDir& run) {
+  std::error_code ignored;
+  return sizes_of_logs(run, ignored);
+}
+
+Result<Ok> for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
+                                 const std::function<void(const std::string&)>& look) {
+  const auto refused = [](const std::string& path, const std::string& why) {
+    return Error{ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, why), ""};
+  };
+  std::error_code error;
   std::vector<std::pair<double, std::string>> logs;
-  for (const auto& [name, bytes] : sizes_of_logs(run)) {
+  for (const auto& [name, bytes] : sizes_of_logs(run, error)) {
     const auto source = log_source(name);
     if (source->rank == rank || source->rank < 0)
       logs.emplace_back(changed_at_s(run.out() + "/" + name), name);
   }
+  if (error) return refused(run.out(), error.message());
   std::ranges::sort(logs);
   for (const auto& [changed_s, name] : logs) {
     const bool of_node = log_source(name)->rank < 0;
     const auto begin = from.find(name);
-    for_each_line(
-        run.out() + "/" + name,
+    const auto path = run.out() + "/" + name;
+    const int why = for_each_line(
+        path,
         [&](const std::string& line) {
           if (!of_node) return look(line);
           const auto labelled = split_label(line);
           if (labelled.rank == rank) look(std::string(labelled.text));
         },
         begin == from.end() ? 0 : begin->second);
+    if (why != 0) return refused(path, std::strerror(why));
   }
+  return Ok{};
 }
 
 std::string file_end(const std::string& path, std::size_t most) {

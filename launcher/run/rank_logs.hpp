@@ -49,9 +49,10 @@ LogSizes sizes_of_logs(const RunDir& run);
 
 /// Calls look(line) for every line of a rank, of a run that has ended, from byte `from` of each log
 /// on. A rank that continued on another node has several logs: the one written last comes last.
-/// Also in logs of a whole node, which name the rank before each line.
-void for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
-                           const std::function<void(const std::string&)>& look);
+/// Also in logs of a whole node, which name the rank before each line. unavailable: the file system
+/// does not give a log.
+Result<Ok> for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& from,
+                                 const std::function<void(const std::string&)>& look);
 
 /// Returns "rank-0003-n1.log", with the host made safe for a file name.
 std::string rank_log_name(int rank, const std::string& host);

@@ -157,6 +157,8 @@ RanksOfStart ranks_of_start(const RunDir& run, std::int64_t fencing_token, doubl
     if (at->path().extension() != extension || ++looked_at > most_files) continue;
     const auto host = at->path().stem().string();
     const auto text = file_end(at->path().string(), most_bytes);
+    struct stat record {};
+    if (stat(at->path().c_str(), &record) != 0) continue;
     for (const auto words : split_lines(text)) {
       const auto json = Json::parse(words, nullptr, /*allow_exceptions=*/false);
       if (!json.is_object()) continue;
@@ -166,6 +168,7 @@ RanksOfStart ranks_of_start(const RunDir& run, std::int64_t fencing_token, doubl
       start.ranks = std::max(start.ranks, line.ranks);
       auto& life = start.lives[line.rank];
       life.host = host;
+      life.user = record.st_uid;
       if (!line.exit_code && !line.signal) continue;
       life.ended_s = line.time;
       life.exit_code = line.exit_code.value_or(0);

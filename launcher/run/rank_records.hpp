@@ -4,6 +4,8 @@
 // {"time": 9.5, "rank": 0, "generation": 3, "exit_code": 0}
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -51,6 +53,7 @@ struct RankLife {
   double ended_s = 0;  // Unix seconds of its node; 0: it goes on, or was killed with its shim
   int exit_code = 0;
   int signal = 0;
+  uid_t user = 0;  // whose its node's record is
 };
 
 struct RanksOfStart {

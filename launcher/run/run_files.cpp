@@ -85,15 +85,24 @@ std::string job_text(const Job& job) {
   return to_yaml(stored_json(job));
 }
 
+namespace {
+
+/// What says the same of a run in several ways.
+NamedTexts files_of(const RunDir& run, const Job& job, const LaunchPlan& plan) {
+  NamedTexts files = {{run.job_yaml(), job_text(job)}};
+  if (!plan.train_json.empty()) files.emplace_back(run.train_json(), plan.train_json);
+  files.emplace_back(run.plan_json(), json_text(to_json(plan)));
+  return files;
+}
+
+}  // namespace
+
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
                            Readers readers) {
-  auto done = write_file(run.job_yaml(), job_text(job), readers);
-  if (done && !plan.train_json.empty())
-    done = write_file(run.train_json(), plan.train_json, readers);
-  if (done) done = write_file(run.plan_json(), json_text(to_json(plan)), readers);
-  if (done && plan.launcher == Launcher::slurm) {
-    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
-  }
+  auto files = files_of(run, job, plan);
+  if (plan.launcher == Launcher::slurm)
+    files.emplace_back(run.sbatch_script(), render_sbatch(plan, run.id));
+  auto done = write_files(files, readers);
   if (done) done = prepare_autopsy(run.path, plan.recovery.autopsy);
   return done;
 }
@@ -113,13 +122,16 @@ Result<Ok> make_components_folder(const RunDir& run, bool share) {
                "choose another --run-dir"};
 }
 
-Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan& plan,
-                           std::size_t number, Readers readers) {
+/// Makes the component's directory, and adds its files.
+Result<Ok> prepare_component(const RunDir& run, const Job& job, const ModularPlan& plan,
+                             std::size_t number, NamedTexts& files) {
   const auto& part = job.components[number];
   const auto& own = plan.components[number].plan;
   const auto dir = component_dir(run.path, part.name);
-  if (plan.whole.launcher == Launcher::local)
-    return write_file(dir + ".yaml", job_text(part.job), readers);
+  if (plan.whole.launcher == Launcher::local) {
+    files.emplace_back(dir + ".yaml", job_text(part.job));
+    return Ok{};
+  }
   auto made = make_run_dir(dir);
   if (!made) return std::move(made).error();
   forget_summary(*made);
@@ -127,27 +139,23 @@ Result<Ok> write_component(const RunDir& run, const Job& job, const ModularPlan&
   std::error_code ignored;
   std::filesystem::remove(made->job_id(), ignored);
   if (auto shared = share_run_dir(*made, plan.whole.share); !shared) return shared;
-  auto done = write_file(made->job_yaml(), job_text(part.job), readers);
-  if (done && !own.train_json.empty())
-    done = write_file(made->train_json(), own.train_json, readers);
-  if (done) done = write_file(made->plan_json(), json_text(to_json(own)), readers);
-  if (done) done = write_file(dir + "/component.sh", render_component(plan, number), readers);
-  if (done) done = prepare_autopsy(dir, own.recovery.autopsy);
-  return done;
+  for (auto& file : files_of(*made, part.job, own)) files.push_back(std::move(file));
+  files.emplace_back(dir + "/component.sh", render_component(plan, number));
+  return prepare_autopsy(dir, own.recovery.autopsy);
 }
 
 }  // namespace
 
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const ModularPlan& plan,
                            Readers readers) {
-  auto done = write_file(run.job_yaml(), job_text(job), readers);
-  if (done) done = write_file(run.plan_json(), json_text(to_json(plan.whole)), readers);
-  if (done) done = make_components_folder(run, plan.whole.share);
+  NamedTexts files = {{run.job_yaml(), job_text(job)},
+                      {run.plan_json(), json_text(to_json(plan.whole))}};
+  auto done = make_components_folder(run, plan.whole.share);
   for (std::size_t i = 0; done && i < job.components.size(); ++i)
-    done = write_component(run, job, plan, i, readers);
-  if (done && plan.whole.launcher == Launcher::slurm)
-    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
-  return done;
+    done = prepare_component(run, job, plan, i, files);
+  if (plan.whole.launcher == Launcher::slurm)
+    files.emplace_back(run.sbatch_script(), render_sbatch(plan, run.id));
+  return done ? write_files(files, readers) : done;
 }
 
 }  // namespace dllaunch

@@ -174,6 +174,7 @@ Json to_json(const Summary& summary) {
   add_json(summary.books, document);
   add("submission", summary.submission);
   if (summary.submissions > 1) document["submissions"] = summary.submissions;
+  if (summary.unseen) document["unseen"] = true;
   add("reason", summary.reason);
   add("first_error", summary.first_error);
   add("advice", summary.advice);

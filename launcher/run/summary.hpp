@@ -129,6 +129,7 @@ struct Summary {
   std::string first_error = {};            // "rank 3 on n2: ValueError: bad"; empty: none was found
   std::string advice = {};                 // what to change; empty: unknown
   Books books = {};                        // of all submissions of the run
+  bool unseen = false;                     // as in Outcome
   std::string submission = {};             // which it is the end of; empty: unknown
   std::int64_t submissions = 1;
 };

@@ -255,7 +255,8 @@ std::optional<NodesOutOfOrder> nodes_out_of_order(System& system, const JobAlloc
   std::vector<std::string> out;
   for (const auto& node : states)
     if (is_down(node)) out.push_back(node.name);
-  if (!out.empty()) return NodesOutOfOrder{.names = compress_host_set(std::move(out))};
+  if (!out.empty())
+    return NodesOutOfOrder{.names = compress_host_set(std::move(out)), .down = true};
   auto silent = others_silent(system, states, allocation, limit);
   // If neither the controller nor any other node answers, it is this one that is cut off.
   const auto others = std::ranges::count_if(

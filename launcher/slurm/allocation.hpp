@@ -80,6 +80,7 @@ std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocat
 
 struct NodesOutOfOrder {
   std::string names = {};  // a host list; empty: there are none
+  bool down = false;       // by Slurm's word
   bool refuse = false;     // they are up, but their slurmd is not, or is being restarted
 };
 /// Those of the job's nodes that Slurm counts as down, else those that do not answer. nullopt:

@@ -22,6 +22,7 @@
 #include "launcher/os/own_executable.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_time.hpp"
@@ -194,6 +195,63 @@ std::string line_of(const Study& study, const StudyRun& run, double seconds) {
                      counted(run.nodes, "node"), run.repeat, what, clock_time(seconds));
 }
 
+/// Waits a while for a file system that is full or away. Returns its trouble; empty: it is usable.
+std::string wait_for_storage(System& system, const std::string& dir, const StopSignals& signals) {
+  std::string trouble;
+  bool told = false;
+  const auto usable = [&] {
+    trouble = storage_trouble(dir);
+    if (!trouble.empty() && !std::exchange(told, true)) system.log(trouble + ": waiting\n");
+    return trouble.empty();
+  };
+  patiently(usable, [&](std::chrono::milliseconds pause) {
+    signals.wait(pause);
+    return signals.count() > 0;
+  });
+  return trouble;
+}
+
+/// Starts the run, and measures it when it has ended.
+Result<Ok> execute(System& system, const StudyRequest& request, const PreparedStudy& prepared,
+                   const StudySize& size, const Json& own, const StopSignals& signals,
+                   StudyRun& run) {
+  const auto dir = request.dir + "/" + run.run;
+  const bool own_job = !request.local && !request.allocated;
+  bool overdue = false;
+  bool goes_on = false;
+  // A dllaunch that ends before its job is replaced by another, which follows that job.
+  for (bool first = true; (first || goes_on) && signals.count() == 0; first = false) {
+    auto process = start(request, size, run);
+    if (!process) return std::move(process).error();
+    const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
+    take_value(system, dir, prepared.job, own, run);
+    if (code != 0 && run.state.empty()) run.reason = last_error_of_child(dir);
+    if (run.reason.empty() && !run.value)
+      run.reason = fmt::format("its dllaunch exited with code {} and could say nothing", code);
+    goes_on = own_job && run.state.empty() && fate_of_run(system, dir) == RunFate::there;
+    if (goes_on) signals.wait(5s);
+  }
+  if (goes_on) run.reason = "its job goes on";
+  if (overdue && !run.value) run.reason = "it took longer than resources.time";
+  return Ok{};
+}
+
+/// A run that a full disk ended, or whose directory was away then, is made again.
+Result<Ok> carry_out(System& system, const StudyRequest& request, const PreparedStudy& prepared,
+                     const StudySize& size, const Json& own, const StopSignals& signals,
+                     StudyRun& run) {
+  constexpr int most_tries = 3;
+  for (int tries = 0; tries < most_tries && signals.count() == 0; ++tries) {
+    run.reason = wait_for_storage(system, request.dir + "/" + run.run, signals);
+    if (!run.reason.empty() || !choose_directory(system, request, prepared, own, run)) break;
+    auto done = execute(system, request, prepared, size, own, signals, run);
+    if (!done) return done;
+    const bool sound = storage_trouble(request.dir + "/" + run.run).empty();
+    if (run.value || (sound && !tells_of_storage(run.reason))) break;
+  }
+  return Ok{};
+}
+
 PlanOptions plan_options(const StudyRequest& request, std::vector<std::string> sets) {
   return {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = request.local};
 }
@@ -340,42 +398,32 @@ Result<int> run_study(System& system, const StudyRequest& request, PreparedStudy
   // Another study may have worked here since this one was prepared.
   if (auto good = take_earlier(system, request, study); !good) return std::move(good).error();
   const StopSignals signals;
-  const bool own_jobs = !request.local && !request.allocated;
+  const auto keep = [&] {
+    return despite_storage([&] { return write_study(request.dir, study, result_of(study)); },
+                           [&](const std::string& words) { system.log(words + "\n"); },
+                           [&](std::chrono::milliseconds pause) {
+                             signals.wait(pause);
+                             return signals.count() > 0;
+                           });
+  };
   for (StudyRun& run : study.runs) {
     if (run.value) continue;
     const auto size = std::ranges::find_if(
         prepared.sizes, [&run](const StudySize& one) { return one.ranks == run.ranks; });
     if (size == prepared.sizes.end()) continue;
-    if (auto written = write_study(request.dir, study, result_of(study)); !written)
-      return std::move(written).error();
+    if (auto written = keep(); !written) return std::move(written).error();
     if (signals.count() > 0) return signals.first();
     const auto began = std::chrono::steady_clock::now();
     if (auto same = check_unchanged(system, request.job_file, request.sets, study.job); !same)
       return std::move(same).error();
     const auto own = load_job(system, request.job_file, sets_of(request, *size));
     if (!own) return own.error();
-    if (choose_directory(system, request, prepared, own->resolved, run)) {
-      const auto dir = request.dir + "/" + run.run;
-      bool overdue = false;
-      bool goes_on = false;
-      // A dllaunch that ends before its job is replaced by another, which follows that job.
-      for (bool first = true; (first || goes_on) && signals.count() == 0; first = false) {
-        auto process = start(request, *size, run);
-        if (!process) return std::move(process).error();
-        const int code = wait_for(*process, signals, longest_s(request, prepared.job), overdue);
-        take_value(system, dir, prepared.job, own->resolved, run);
-        if (code != 0 && run.state.empty()) run.reason = last_error_of_child(dir);
-        goes_on = own_jobs && run.state.empty() && fate_of_run(system, dir) == RunFate::there;
-        if (goes_on) signals.wait(5s);
-      }
-      if (goes_on) run.reason = "its job goes on";
-      if (overdue && !run.value) run.reason = "it took longer than resources.time";
-    }
+    if (auto done = carry_out(system, request, prepared, *size, own->resolved, signals, run); !done)
+      return std::move(done).error();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     system.log(line_of(study, run, took.count()));
   }
-  if (auto written = write_study(request.dir, study, result_of(study)); !written)
-    return std::move(written).error();
+  if (auto written = keep(); !written) return std::move(written).error();
   return signals.first();
 }
 
@@ -395,17 +443,11 @@ Result<int> run_study_in_one_job(System& system, const StudyRequest& request,
 }
 
 Result<Ok> write_study(const std::string& dir, const Study& study, const StudyResult& result) {
-  const std::pair<const char*, std::string> files[] = {
-      {"study.json", json_text(to_json(study, result))},
-      {"study.csv", study_csv(study, result)},
-      {"study.html", html_page(study_page(study, result, dir))},
-      {"throughput.svg", svg_file(draw(value_chart(study, result)))},
-      {"efficiency.svg", svg_file(draw(efficiency_chart(study, result)))}};
-  for (const auto& [name, text] : files) {
-    auto written = write_file(fmt::format("{}/{}", dir, name), text);
-    if (!written) return written;
-  }
-  return Ok{};
+  return write_files({{dir + "/study.json", json_text(to_json(study, result))},
+                      {dir + "/study.csv", study_csv(study, result)},
+                      {dir + "/study.html", html_page(study_page(study, result, dir))},
+                      {dir + "/throughput.svg", svg_file(draw(value_chart(study, result)))},
+                      {dir + "/efficiency.svg", svg_file(draw(efficiency_chart(study, result)))}});
 }
 
 }  // namespace dllaunch

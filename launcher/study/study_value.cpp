@@ -17,16 +17,23 @@
 namespace dllaunch {
 namespace {
 
+/// Without a state, it is measured again.
+void not_read(const Error& why, StudyRun& run) {
+  run.state.clear();
+  run.reason = why.what;
+}
+
 /// Sets the last number in rank 0's output.
 void read_value(const RunDir& dir, const OutputNumber& number, StudyRun& run) {
   std::string match;
   bool matched = false;
-  for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
+  const auto read = for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
     if (auto part = number.in(line)) {
       match = *std::move(part);
       matched = true;
     }
   });
+  if (!read) return not_read(read.error(), run);
   if (!matched) {
     run.reason = "no line of rank 0's output matches study.value";
     return;
@@ -47,12 +54,13 @@ void read_steps(const RunDir& dir, const LinePattern& pattern, StudyRun& run) {
     double time_s = 0;
   };
   std::vector<Step> all;
-  for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
+  const auto read = for_each_line_of_rank(dir, 0, {}, [&](const std::string& line) {
     const auto part = pattern.part_of(line);
     const auto number = part ? parse_number<double>(*part) : std::nullopt;
     const auto time_s = number ? leading_moment(line) : std::nullopt;
     if (time_s) all.push_back({*number, *time_s});
   });
+  if (!read) return not_read(read.error(), run);
   // A rank that left a node and came back continued a log.
   std::ranges::stable_sort(all, {}, &Step::time_s);
   std::vector<Step> steps;

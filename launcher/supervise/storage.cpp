@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "launcher/os/atomic_file.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/trial_file.hpp"
 #include "support/held_folder.hpp"
 
@@ -69,12 +70,9 @@ std::string RunStorage::trouble() const {
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
 }
 
-bool tells_of_no_room(std::string_view error_line) {
-  constexpr std::array<std::string_view, 2> signs = {"No space left on device",
-                                                     "Disk quota exceeded"};
-  return std::ranges::any_of(signs, [error_line](std::string_view sign) {
-    return error_line.find(sign) != std::string_view::npos;
-  });
+bool RunStorage::is_blamed_by(std::string_view error_line) const {
+  const bool names_run = error_line.find(run_.path + "/") != std::string_view::npos;
+  return tells_of_no_room(error_line) || (names_run && tells_of_storage(error_line));
 }
 
 }  // namespace dllaunch

@@ -21,6 +21,10 @@ class RunStorage {
   /// Writes a test file.
   std::string trouble() const;
 
+  /// Whether the error of a rank, written while there is no trouble, is of this file system: it was
+  /// full, or did not give a file of the run. A data set's bad sector is none of it.
+  bool is_blamed_by(std::string_view error_line) const;
+
   /// unavailable: the directory is missing or was replaced by another. Writes a lost .run-id anew
   /// where the directory is the same for sure.
   Result<Ok> check() const;
@@ -40,8 +44,5 @@ class RunStorage {
   bool known_ = false;  // the directory that is held has shown the id
   bool had_plan_ = false;
 };
-
-/// Whether an error in a rank's log reports a full file system.
-bool tells_of_no_room(std::string_view error_line);
 
 }  // namespace dllaunch

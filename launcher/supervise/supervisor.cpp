@@ -14,6 +14,7 @@
 #include "launcher/nodes/node_witness.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
@@ -52,7 +53,7 @@ class Supervisor {
 
   int run() {
     adopt_orphans();
-    if (!patiently([this] { return is_readable(run_.dir); })) {
+    if (!keep_trying([this] { return is_readable(run_.dir); })) {
       const auto what =
           "cannot read supervisor.jsonl, finished.job and .run-id in " + run_.dir.path;
       return interrupted_by_ ? end_by(*interrupted_by_)
@@ -130,26 +131,69 @@ class Supervisor {
 
   /// Keeps the allocation for `dllaunch retry`. Returns the exit code if the hold ends otherwise.
   std::optional<int> hold(const Decision& decision) {
-    const auto end = hold_for_retry(run_.dir, *ownership_, Clock::now() + decision.hold,
-                                    [this](milliseconds pause) {
-                                      watchdog_step_.keep(Clock::now());
-                                      return wait(pause);
-                                    });
+    const auto until = Clock::now() + decision.hold;
+    const auto end = hold_until(until);
     if (!end.lost.empty()) return give_way(end.lost).exit_code;
     if (end.signal && cause_of_signal(*end.signal) == Cause::cancelled) return end_by(*end.signal);
-    if (!end.order || end.order->over) return stop_after_hold(decision);
+    if (!end.order || end.order->over) return stop_after_hold(decision, unusable_);
+    return retry_by(*end.order, decision, until);
+  }
+
+  /// Where the run's directory was moved, or is away, waits as for ranks that failed by that.
+  HoldEnd hold_until(Clock::time_point until) {
+    while (true) {
+      auto end = hold_for_retry(run_.dir, storage_, *ownership_, until, [this](milliseconds pause) {
+        watchdog_step_.keep(Clock::now());
+        return wait(pause);
+      });
+      if (!end.away || end.signal) return end;
+      wait_for_storage(until);
+      if (interrupted_by_) return {.signal = std::exchange(interrupted_by_, std::nullopt)};
+      if (!unusable_.empty()) return end;
+    }
+  }
+
+  /// A disk that is full for a moment must not cost the allocation; what does not pass ends
+  /// the hold at once.
+  std::optional<int> retry_by(const RetryOrder& order, const Decision& decision,
+                              Clock::time_point until) {
     const auto token = ownership_->fencing_token();
-    const auto retry = storage_.write([&] { return take_up(*end.order, token, run_); });
-    if (!retry) return cannot_start(retry.error()).exit_code;
+    const auto carry_out = [&] {
+      return storage_.write([&] { return take_up(order, token, run_); });
+    };
+    auto retry = carry_out();
+    while (!retry) {
+      const auto failed = "the retry failed: " + retry.error().what;
+      std::optional<int> came;
+      if (!storage_.check()) {
+        wait_for_storage(until);
+        came = std::exchange(interrupted_by_, std::nullopt);
+        if (!came && !unusable_.empty()) return stop_after_hold(decision, unusable_);
+      } else if (tells_of_storage(failed) && Clock::now() < until) {
+        write_wait(retry.error().what);
+        watchdog_step_.keep(Clock::now());
+        came = wait(milliseconds(1000));
+      } else {
+        return stop_after_hold(decision, failed);
+      }
+      if (came)
+        return cause_of_signal(*came) == Cause::cancelled ? end_by(*came)
+                                                          : stop_after_hold(decision, failed);
+      if (const auto lost = ownership_lost(*ownership_); !lost.empty())
+        return give_way(lost).exit_code;
+      retry = carry_out();
+    }
+    waits_for_.clear();
     append(line_of(*retry));
     system_.log(fmt::format("dllaunch: {}\n", words_of(*retry)));
     before_retry_ = history_.size();
     return std::nullopt;
   }
 
-  int stop_after_hold(Decision decision) {
+  /// `why`: what ended it before its time; empty: nothing did.
+  int stop_after_hold(Decision decision, const std::string& why = "") {
     decision.next = Next::stop;
-    decision.reason += "; the allocation was held, and nobody retried";
+    decision.reason += why.empty() ? "; the allocation was held, and nobody retried" : "; " + why;
     write(decision);
     return decision.exit_code;
   }
@@ -176,15 +220,13 @@ class Supervisor {
     return allocation_end_.seconds_left();
   }
 
-  /// Retries: a file system that is briefly away must not end a run of days. A signal ends that.
+  /// A file system that is briefly away must not end a run of days. A signal ends that.
   template <typename Try>
-  auto patiently(Try attempt_once) -> decltype(attempt_once()) {
-    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
-    while (true) {
-      auto done = attempt_once();
-      if (done || Clock::now() >= give_up_at) return done;
-      if ((interrupted_by_ = wait(milliseconds(2000)))) return done;
-    }
+  auto keep_trying(Try attempt_once) -> decltype(attempt_once()) {
+    return patiently(attempt_once, [this](milliseconds pause) {
+      interrupted_by_ = wait(pause);
+      return interrupted_by_.has_value();
+    });
   }
 
   bool is_here(const Attempt& one) const {
@@ -207,12 +249,12 @@ class Supervisor {
   }
 
   /// Returns the trouble with the run's directory when ranks failed; empty: none. Waits until it is
-  /// over or the patience is exhausted.
-  std::string wait_for_storage() {
+  /// over or the patience is exhausted, at most until then.
+  std::string wait_for_storage(Clock::time_point at_most = Clock::time_point::max()) {
     auto first = storage_.trouble();
     if (first.empty()) return "";
     system_.log(fmt::format("dllaunch: {}: waiting\n", first));
-    const auto give_up_at = Clock::now() + patience_for_storage(run_.recovery);
+    const auto give_up_at = std::min(at_most, Clock::now() + patience_for_storage(run_.recovery));
     while (!(unusable_ = storage_.trouble()).empty() && Clock::now() < give_up_at) {
       interrupted_by_ = wait(milliseconds(1000));
       if (interrupted_by_) break;
@@ -272,7 +314,7 @@ class Supervisor {
     if (const auto reason = taken_over(system_, run_, ownership_, started_here_before());
         !reason.empty())
       return give_way(reason);
-    auto ownership = patiently([this] {
+    auto ownership = keep_trying([this] {
       return storage_.write([this] { return take_run_ownership(run_.dir, system_); });
     });
     if (interrupted_by_) return decide_of_signal(*std::exchange(interrupted_by_, std::nullopt));
@@ -367,7 +409,7 @@ class Supervisor {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
       // The disk may be full although this line was still written.
-      if (look && tells_of_no_room(error->line)) {
+      if (look && storage_.is_blamed_by(error->line)) {
         attempt.cause = Cause::storage;
         attempt.detail = describe(*error);
       }

@@ -19,6 +19,7 @@
 #include "launcher/launch/child_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -54,7 +55,8 @@ struct Running : Execution {
 /// A trial that is neither started nor judged for now.
 struct SetAside {
   Clock::time_point until = {};
-  std::string why = {};  // empty: the budget is used up
+  std::string why = {};                 // empty: the budget is used up
+  std::optional<Execution> seen = {};  // that ended, and is not judged yet
 };
 
 std::string run_name(int number) {
@@ -90,12 +92,26 @@ class Driver {
   Result<Ok> take_new_trial();
   Result<Ok> watch();
   Result<Ok> settle(Running& running);
-  Result<Ok> close(Trial& trial, const Execution& execution, const std::vector<Json>& jobs);
+  Result<bool> close(Trial& trial, const Execution& execution, const std::vector<Json>& jobs);
   Result<std::vector<std::string>> sets_of(const Trial& trial, std::int64_t target);
   Result<std::vector<Json>> jobs_of(const Trial& trial);
   Result<std::string> why_anothers(const Trial& trial, const std::vector<Json>& jobs);
   Result<Ok> check_trials();
-  StoredRun run_of(const Trial& one) const { return unjudged_run(system_, dir_of(one), one); }
+  Result<StoredRun> run_of(const Trial& one) const {
+    return unjudged_run(system_, dir_of(one), one);
+  }
+  /// A file system that is briefly full or away must not end a sweep of days. Who ends it waits for
+  /// nothing.
+  template <typename Try>
+  auto persist(Try once) -> decltype(once()) {
+    if (signals_.count() > 0) return once();
+    return despite_storage(
+        once, [this](const std::string& words) { system_.log(words + "\n"); },
+        [this](std::chrono::milliseconds pause) {
+          signals_.wait(pause);
+          return signals_.count() > 0;
+        });
+  }
   void count_gpu_time(Trial& trial, std::optional<double> took_s = {});
   Result<Ok> record(const Trial& trial);
   Result<Ok> stop_the_paused();
@@ -103,7 +119,8 @@ class Driver {
   Result<Ok> finish_records();
   Result<Ok> carry_out();
   void drain();
-  void set_aside(const Trial& trial, const std::string& why, Clock::duration pause);
+  void set_aside(const Trial& trial, const std::string& why, Clock::duration pause,
+                 const std::optional<Execution>& seen = {});
   std::size_t free_slot() const;
   Result<Ok> write(bool now);
 
@@ -121,15 +138,17 @@ class Driver {
   Clock::time_point written_ = {};
 };
 
-/// Files are written at most once a second: a sweep may have thousands of trials.
+/// Files are written at most once a second: a sweep may have thousands of trials. What cannot be
+/// written now is written later.
 Result<Ok> Driver::write(bool now) {
   if (!changed_ || (!now && Clock::now() - written_ < 1s)) return Ok{};
-  changed_ = false;
   written_ = Clock::now();
-  const auto json = json_text(to_json(sweep_));
-  if (auto done = write_file(request_.dir + "/sweep.json", json); !done) return done;
-  return write_file(request_.dir + "/sweep.html",
-                    html_page(sweep_page(sweep_, prepared_.space, request_.dir)));
+  const NamedTexts files = {
+      {request_.dir + "/sweep.json", json_text(to_json(sweep_))},
+      {request_.dir + "/sweep.html", html_page(sweep_page(sweep_, prepared_.space, request_.dir))}};
+  const auto done = now ? persist([&] { return write_files(files); }) : write_files(files);
+  changed_ = !done;
+  return now ? done : Ok{};
 }
 
 /// Adds trials that the journal has beyond those known.
@@ -177,7 +196,7 @@ Result<Ok> Driver::record(const Trial& one) {
   if (one.state != TrialState::running && one.state != TrialState::paused)
     records.push_back(end_record(id, one, unix_seconds()));
   changed_ = true;
-  return journal_.append(records);
+  return persist([&] { return journal_.append(records); });
 }
 
 /// A power loss may have left the last record of a trial that has ended unwritten.
@@ -226,7 +245,8 @@ Result<std::vector<Json>> Driver::jobs_of(const Trial& one) {
 /// Empty: the trial's directory has its own job, or none.
 Result<std::string> Driver::why_anothers(const Trial& one, const std::vector<Json>& jobs) {
   const auto keys = keys_of_other_job(system_, dir_of(one), jobs, budget_keys);
-  if (!keys) return keys.error();
+  if (!keys && tells_of_storage(keys.error().what)) return keys.error();
+  if (!keys) return keys.error().what;
   if (keys->empty()) return std::string();
   return fmt::format("{} has another job's run: other {}", one.run, fmt::join(*keys, ", "));
 }
@@ -277,21 +297,26 @@ Result<bool> Driver::take_up(Trial& one) {
         fmt::format("process {} on {} works in {}", holder->pid, holder->host, one.run);
     return set_aside(one, who, 500ms), false;
   }
+  // Cheaper than the question after it, and what that is answered could not be written anyway.
+  if (auto trouble = storage_trouble(dir_of(one)); !trouble.empty())
+    return set_aside(one, trouble, 5s), false;
   const auto fate = fate_of_run(system_, dir_of(one));
   if (fate == RunFate::unknown)
     return set_aside(one, "it cannot be told whether its job is still there", 30s), false;
-  if (fate == RunFate::over && !stored_status(run_of(one)).empty()) {
-    if (auto done = close(one, {.epochs_before = one.epochs()}, *jobs); !done)
-      return std::move(done).error();
-    return true;
-  }
+  const auto run = run_of(one);
+  if (!run) return set_aside(one, run.error().what, 30s), false;
+  if (fate == RunFate::over && !stored_status(*run).empty())
+    return close(one, aside_[one.number].seen.value_or(Execution{.epochs_before = one.epochs()}),
+                 *jobs);
   if (fate != RunFate::there) {
     if (!within_budget()) return set_aside(one, "", 30s), false;
     one.log_from = sizes_of_logs({.path = dir_of(one)});
     if (auto written = record(one); !written) return std::move(written).error();
   }
-  if (auto started = start(one, *std::move(jobs)); !started) return std::move(started).error();
-  return true;
+  auto started = start(one, *std::move(jobs));
+  if (started) return true;
+  if (!tells_of_storage(started.error().what)) return std::move(started).error();
+  return set_aside(one, started.error().what, 5s), false;
 }
 
 Result<Ok> Driver::start(Trial& one, std::vector<Json> jobs) {
@@ -333,7 +358,7 @@ Result<Ok> Driver::create(const NextStep& step) {
   one.run = run_name(step.number);
   const Json made =
       trial_record(prepared_.space, one, journal_.replay().study_id(), unix_seconds());
-  if (auto written = journal_.append({&made, 1}); !written) return written;
+  if (auto written = persist([&] { return journal_.append({&made, 1}); }); !written) return written;
   return take_new_trial();
 }
 
@@ -355,10 +380,13 @@ Result<Ok> Driver::take_new_trial() {
   return Ok{};
 }
 
-/// Says why, once.
-void Driver::set_aside(const Trial& one, const std::string& why, Clock::duration pause) {
-  const auto before = std::exchange(aside_[one.number], {Clock::now() + pause, why});
-  if (!why.empty() && before.why != why)
+/// Says why, once. `seen`: how it ended; nullopt: as it is known.
+void Driver::set_aside(const Trial& one, const std::string& why, Clock::duration pause,
+                       const std::optional<Execution>& seen) {
+  auto& aside = aside_[one.number];
+  aside.until = Clock::now() + pause;
+  if (seen) aside.seen = seen;
+  if (std::exchange(aside.why, why) != why && !why.empty())
     system_.log(fmt::format("trial {}: {}: waiting\n", one.number, why));
 }
 
@@ -393,7 +421,9 @@ Result<bool> Driver::start_next() {
     return true;
   }
   Trial& one = trial(step->number);
-  one.judged = value_at<std::string>(run_of(one).summary, "submission", one.judged);
+  const auto run = persist([&] { return run_of(one); });
+  if (!run) return run.error();
+  one.judged = value_at<std::string>(run->summary, "submission", one.judged);
   one.state = TrialState::running;
   one.target = step->target;
   one.attempts = 0;
@@ -406,30 +436,42 @@ Result<Ok> Driver::settle(Running& running) {
   Trial& one = trial(running.number);
   const std::chrono::duration<double> took = Clock::now() - running.began;
   const bool own_job = !running.child.local && !running.child.allocated;
-  if (own_job && stored_status(run_of(one)).empty()) {
+  running.stopping = signals_.count() > 0;
+  const auto run = run_of(one);
+  if (own_job && run && stored_status(*run).empty()) {
     // The next driver asks.
-    if (signals_.count() > 0) return Ok{};
+    if (running.stopping) return Ok{};
     const auto fate = fate_of_run(system_, dir_of(one));
     if (fate == RunFate::there || fate == RunFate::unknown)
-      return set_aside(one, "its dllaunch ended before its job", 5s), Ok{};
+      return set_aside(one, "its dllaunch ended before its job", 5s, running), Ok{};
   }
-  running.stopping = signals_.count() > 0;
-  count_gpu_time(one, took.count());
-  return close(one, running, running.jobs);
+  // Slurm's account tells of a job that is not known yet.
+  if (run || !own_job) count_gpu_time(one, took.count());
+  if (auto done = close(one, running, running.jobs); !done) return std::move(done).error();
+  return Ok{};
 }
 
-Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
+/// Whether it could be judged; else it is set aside.
+Result<bool> Driver::close(Trial& one, const Execution& execution, const std::vector<Json>& jobs) {
   auto other = why_anothers(one, jobs);
-  if (!other) return set_aside(one, other.error().what, 30s), Ok{};
+  if (!other) return set_aside(one, other.error().what, 30s, execution), false;
   const auto run = run_of(one);
-  if (!execution.code) count_gpu_time(one);
+  if (!run) return set_aside(one, run.error().what, 30s, execution), false;
+  count_gpu_time(one);
   if (other->empty()) {
-    judge(sweep_, prepared_.job, run, execution, one);
+    Trial judged = one;
+    if (const auto good = judge(sweep_, prepared_.job, *run, execution, judged); !good)
+      return set_aside(one, good.error().what, 5s, execution), false;
+    const bool got_there = judged.state != TrialState::failed && judged.reason.empty();
+    // What it says, or did not leave, may be due to that: it is judged, or starts again, later.
+    auto trouble = got_there ? "" : storage_trouble(dir_of(one));
+    if (!trouble.empty()) return set_aside(one, trouble, 5s, execution), false;
+    one = std::move(judged);
   } else {
     one.state = TrialState::failed;
     one.reason = *std::move(other);
   }
-  if (auto written = record(one); !written) return written;
+  if (auto written = record(one); !written) return std::move(written).error();
   const auto value = one.value();
   const auto epochs =
       one.target == 0 ? "" : fmt::format(" after {}", counted(one.epochs(), "epoch"));
@@ -437,7 +479,7 @@ Result<Ok> Driver::close(Trial& one, const Execution& execution, const std::vect
                           value ? " " + short_number(*value, 5) : "", epochs,
                           shown_parameters(one.parameters),
                           one.reason.empty() ? "" : " (" + shown_line(one.reason) + ")"));
-  return Ok{};
+  return true;
 }
 
 /// Also what it used under drivers that were killed. `took_s`: an execution that this one saw.

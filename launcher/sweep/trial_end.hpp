@@ -21,11 +21,13 @@ struct Execution {
 };
 
 /// The run in `dir`, without a summary that has been judged. If there is none, an empty one.
-StoredRun unjudged_run(System& system, const std::string& dir, const Trial& trial);
+/// unavailable: the file system does not give it.
+Result<StoredRun> unjudged_run(System& system, const std::string& dir, const Trial& trial);
 
 /// Takes over what the run trained, and how it ended. What a driver cancelled that stops, or that
-/// was killed, has not failed: the trial stays running, and starts again.
-void judge(const Sweep& sweep, const Job& job, const StoredRun& run, const Execution& execution,
-           Trial& trial);
+/// was killed, has not failed: the trial stays running, and starts again. unavailable: the file
+/// system does not give what the run left; what it refuses for good fails the trial.
+Result<Ok> judge(const Sweep& sweep, const Job& job, const StoredRun& run,
+                 const Execution& execution, Trial& trial);
 
 }  // namespace dllaunch

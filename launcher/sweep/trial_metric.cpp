@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,11 @@ constexpr std::array<std::string_view, 14> trainer_metrics = {"val_accuracy",
                                                               "tokens_per_s",
                                                               "seconds"};
 
-std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& metric) {
-  std::map<std::int64_t, double> values;
-  for_each_line(dir.events(), [&](const std::string& line) {
+using Values = std::map<std::int64_t, double>;
+
+Result<Values> of_trainer(const RunDir& dir, const std::string& metric) {
+  Values values;
+  const int why = for_each_line(dir.events(), [&](const std::string& line) {
     if (line.find("\"epoch\"") == std::string::npos) return;
     const Json event = json_object_in(line);
     if (event.is_null() || value_at<std::string>(event, "event") != "epoch") return;
@@ -49,18 +52,20 @@ std::map<std::int64_t, double> of_trainer(const RunDir& dir, const std::string& 
     const auto value = value_at<std::optional<double>>(event, metric);
     if (epoch > 0 && value && std::isfinite(*value)) values[epoch] = *value;
   });
-  return values;
+  if (why == 0) return values;
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot read {}: {}", dir.events(), std::strerror(why)), ""};
 }
 
-std::map<std::int64_t, double> of_command(const RunDir& dir, const OutputNumber& number,
-                                          const Trial& trial) {
+Result<Values> of_command(const RunDir& dir, const OutputNumber& number, const Trial& trial) {
   std::string last;
-  for_each_line_of_rank(dir, 0, trial.log_from, [&](const std::string& line) {
+  const auto read = for_each_line_of_rank(dir, 0, trial.log_from, [&](const std::string& line) {
     if (auto part = number.in(line)) last = *std::move(part);
   });
+  if (!read) return read.error();
   const auto value = parse_number<double>(last);
-  if (!value || !std::isfinite(*value)) return {};
-  return {{std::max<std::int64_t>(trial.target, 1), *value}};
+  if (!value || !std::isfinite(*value)) return Values();
+  return Values{{std::max<std::int64_t>(trial.target, 1), *value}};
 }
 
 }  // namespace
@@ -84,10 +89,10 @@ Result<Ok> check_metric(const Job& job) {
                fmt::format("one of {}", fmt::join(names, ", "))};
 }
 
-std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial) {
+Result<Values> read_metric(const RunDir& dir, const Job& job, const Trial& trial) {
   if (!job.train.is_null()) return of_trainer(dir, job.sweep.metric);
   const auto number = OutputNumber::compile(job.sweep.value.value_or(""));
-  return number ? of_command(dir, *number, trial) : std::map<std::int64_t, double>{};
+  return number ? of_command(dir, *number, trial) : Values();
 }
 
 }  // namespace dllaunch

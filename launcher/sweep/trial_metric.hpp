@@ -17,7 +17,9 @@ namespace dllaunch {
 Result<Ok> check_metric(const Job& job);
 
 /// By epoch. Of `run:` the last number that rank 0 printed since the trial's `log_from`, of epoch
-/// `target`, or 1 without one. What is no finite number is left out.
-std::map<std::int64_t, double> read_metric(const RunDir& dir, const Job& job, const Trial& trial);
+/// `target`, or 1 without one. What is no finite number is left out. unavailable: the file system
+/// does not give what the run left.
+Result<std::map<std::int64_t, double>> read_metric(const RunDir& dir, const Job& job,
+                                                   const Trial& trial);
 
 }  // namespace dllaunch

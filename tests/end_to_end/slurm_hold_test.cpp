@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 
+#include "tests/end_to_end/local_run.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
@@ -97,6 +99,45 @@ TEST_F(SlurmHold, IsFixedAndGoesOn) {
   const auto late = run({"retry", work_->run_dir()});
   EXPECT_EQ(late.exit_code, 2);
   EXPECT_THAT(late.err, HasSubstr("dllaunch run"));
+}
+
+/// Between the order and what tells the supervisor of it, by a signal that strace sends then.
+TEST_F(SlurmHold, ARetryThatWasKilledHalfWayIsCompletedByTheNext) {
+  if (!PosixSystem(Console{}).find_program("strace")) GTEST_SKIP() << "no strace";
+  start_and_fail("00:05:00");
+  work_->file("program", "echo good > \"${0%/*}/done-$RANK\"\n");
+  const auto lease = entries_of(work_->run_dir() + "/.lease");
+  ASSERT_FALSE(lease.empty());
+  const auto order = work_->run_dir() + "/.retry/" + *lease.rbegin();
+  Workplace place(cluster_->share() + "/killed");
+  place.before = work_->before;
+  place.before.insert(place.before.end(), {"strace", "-f", "-o", "/dev/null", "-P", order + ".bell",
+                                           "-e", "inject=openat:signal=KILL"});
+  place.environment = work_->environment;
+  EXPECT_NE(place.run({"retry", work_->run_dir()}).exit_code, 0);
+  ASSERT_TRUE(std::filesystem::exists(order)) << journal();
+  const auto next = run({"retry", work_->run_dir()});
+  EXPECT_EQ(next.exit_code, 0) << next.err << journal();
+  EXPECT_THAT(next.out, HasSubstr("the ranks start again in job " + work_->job_id()));
+  EXPECT_EQ(work_->wait().exit_code, 0) << journal();
+  EXPECT_EQ(work_->text_of("done-1"), "good\n");
+}
+
+TEST_F(SlurmHold, IsRetriedWhereItsDirectoryWasWhenTheJobBegan) {
+  start_and_fail("00:05:00");
+  work_->file("program", "echo good > \"${0%/*}/done-$RANK\"\n");
+  const auto moved = work_->run_dir() + "-moved";
+  std::filesystem::rename(work_->run_dir(), moved);
+  const auto refused = run({"retry", moved});
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr(moved + " was " + work_->run_dir() + " when its job began"));
+  EXPECT_THAT(refused.err, HasSubstr("try: mv " + moved + " " + work_->run_dir() + "\n"));
+  // The supervisor has looked four times a second.
+  EXPECT_FALSE(std::filesystem::exists(work_->run_dir()));
+  std::filesystem::rename(moved, work_->run_dir());
+  const auto retried = run({"retry", work_->run_dir()});
+  EXPECT_EQ(retried.exit_code, 0) << retried.err << journal();
+  EXPECT_EQ(work_->wait().exit_code, 0) << journal();
 }
 
 TEST_F(SlurmHold, NobodyComes) {

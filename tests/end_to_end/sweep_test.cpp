@@ -16,6 +16,7 @@
 #include "launcher/base/split.hpp"
 #include "tests/end_to_end/browser.hpp"
 #include "tests/end_to_end/local_run.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/tier.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
 
@@ -83,6 +84,83 @@ class SweepHere : public LocalRun {
     return told && told->exit_code == 0 ? Json::parse(told->out) : Json::array();
   }
 };
+
+/// The first trial cannot print its number, its dllaunch cannot write how it ended, and the driver
+/// cannot write sweep.json.
+TEST_F(SweepHere, ADiskThatIsFullForAWhileCostsNoTrial) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto go = work_.path() + "/go";
+  work_.start(
+      sweep(parabola("trials: 2, concurrent: 1", "while [ ! -e " + go + " ]; do sleep 0.1; done")));
+  const auto trial = dir() + "/trial-00000";
+  ASSERT_TRUE(
+      happens_within(60s, [&] { return !processes_of(trial, 0).empty() || !work_.running(); }));
+  disk.fill();
+  work_.file("go", "");
+  ASSERT_TRUE(happens_within(60s, [&] {
+    return work_.text_of("sweep/trial-00000.log").find("No space left on device: waiting") !=
+           std::string::npos;
+  })) << work_.text_of("sweep/trial-00000.log");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("trial 0: running"));
+  EXPECT_THAT(ended.err, HasSubstr("No space left on device"));
+  for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
+}
+
+/// The first has a summary, and small files have room; the other ends when the first was looked at
+/// again.
+TEST_F(SweepHere, ATrialThatWaitsForTheDiskHoldsUpNoOther) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto go = work_.path() + "/go";
+  const auto failed = work_.path() + "/failed";
+  work_.start(sweep(parabola(
+      "trials: 2, concurrent: 2",
+      "while [ ! -e " + go + " ]; do sleep 0.1; done; case $DLLAUNCH_RUN_DIR in *0) if [ ! -e " +
+          failed + " ]; then touch " + failed + "; exit 3; fi;; *) sleep 8;; esac")));
+  const auto begins = [&](const char* trial) { return !processes_of(dir() + trial, 0).empty(); };
+  ASSERT_TRUE(
+      happens_within(60s, [&] { return begins("/trial-00000") && begins("/trial-00001"); }));
+  disk.fill(std::size_t{200} << 10);
+  work_.file("go", "");
+  EXPECT_TRUE(
+      happens_within(60s, [&] { return result()["trials"][1].value("state", "") == "completed"; }));
+  EXPECT_EQ(result()["trials"][0]["state"], "running");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const std::string waits = "No space left on device: waiting";
+  const auto told = ended.err.find(waits);
+  EXPECT_EQ(ended.err.find(waits, told + 1), std::string::npos) << ended.err;
+  for (const auto& one : result()["trials"]) EXPECT_EQ(one["state"], "completed") << one;
+}
+
+/// It is judged when the disk has room: as one that its driver stopped.
+TEST_F(SweepHere, ATrialThatTookTooLongWhileTheDiskWasFullTookTooLong) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto once = work_.path() + "/once";
+  work_.start(
+      sweep(parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
+            {"--set", "resources.time='0:15'"}));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(once); }));
+  disk.fill(std::size_t{200} << 10);
+  ASSERT_TRUE(happens_within(60s, [&] {
+    return work_.text_of("stderr").find("No space left on device: waiting") != std::string::npos;
+  })) << work_.text_of("stderr");
+  disk.free();
+  const auto ended = work_.wait();
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("trial 0: running"));
+  EXPECT_THAT(ended.err, HasSubstr("(it took longer than resources.time"));
+  EXPECT_EQ(result()["trials"][0]["state"], "completed");
+}
 
 TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   const auto file =

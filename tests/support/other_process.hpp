@@ -42,6 +42,7 @@ class OtherProcess {
   ~OtherProcess() { end(); }
 
   bool ready() const { return ready_; }
+  pid_t pid() const { return pid_; }
   void end() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,6 +25,8 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
+#include "launcher/os/stop_signals.hpp"
+#include "launcher/os/storage_patience.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/divide_gpus.hpp"
 #include "launcher/plan/program_paths.hpp"
@@ -297,8 +300,21 @@ Result<int> finish(const RunOptions& options, const RunDir& run, const HeldFolde
                                         .checkpoint = newest_checkpoint(run),
                                         .next = command_to_go_on(system, run) +
                                                 (options.allocated ? " --allocated" : "")}));
-  auto written = folder.check();
-  if (written) written = write_file(run.summary(), summary_text(summary));
+  const auto write = [&] {
+    auto there = folder.check();
+    return there ? write_file(run.summary(), summary_text(summary)) : there;
+  };
+  // Whoever stopped the run, or stops it now, waits for nothing.
+  const StopSignals signals;
+  const auto written =
+      outcome.status == RunStatus::cancelled
+          ? write()
+          : despite_storage(
+                write, [&](const std::string& words) { system.log("dllaunch: " + words + "\n"); },
+                [&](std::chrono::milliseconds pause) {
+                  signals.wait(pause);
+                  return signals.count() > 0;
+                });
   // The run's outcome matters more; `status` tries again when the disk has room.
   if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;

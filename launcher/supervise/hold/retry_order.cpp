@@ -43,10 +43,11 @@ Error refused(const RunDir& run, const char* what, int why) {
           fmt::format("cannot {} {}: {}", what, folder_of(run), std::strerror(why)), ""};
 }
 
-/// Another user may have made it first, in a run's directory that is open to them.
+/// Another user may have made it first, in a run's directory that is open to them. A run's
+/// directory that is away is not made anew.
 Result<Ok> make_folder(const RunDir& run) {
-  if (const int why = make_private_folder(folder_of(run)); why != 0)
-    return refused(run, "make", why);
+  if (mkdir(folder_of(run).c_str(), 0700) != 0 && errno != EEXIST)
+    return refused(run, "make", errno);
   const auto folder = open_own_folder(folder_of(run));
   if (!folder) return folder.error();
   if (*folder < 0) return refused(run, "open", errno);
@@ -96,10 +97,11 @@ Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOr
   struct stat info {};
   if (why == EEXIST && stat(whole.c_str(), &info) == 0 && info.st_nlink == 2) why = 0;
   unlink(whole.c_str());
+  if (why != 0 && why != EEXIST) return refused(run, "make a name in", why);
+  // Without it the order is found later.
+  const bool rung = ring(run, fencing_token);
   if (why == EEXIST) return Error{ErrorKind::unsatisfiable, "the hold has ended already", ""};
-  if (why != 0) return refused(run, "make a name in", why);
-  // Without it the order is found when the time is over.
-  if (!ring(run, fencing_token)) return refused(run, "write", errno);
+  if (!rung) return refused(run, "write", errno);
   return Ok{};
 }
 
@@ -135,12 +137,12 @@ void follow(const RetryOrder& order, SupervisedRun& run) {
 
 Result<JournalRetry> take_up(const RetryOrder& order, std::int64_t fencing_token,
                              SupervisedRun& run) {
-  const auto readers = readers_of(run.dir.job_yaml());
-  for (const auto& [name, text] : order.files) {
-    if (auto done = write_file(run.dir.path + "/" + name, text, readers); !done)
-      return std::move(done).error();
+  NamedTexts files = order.files;
+  for (auto& [name, text] : files) name = run.dir.path + "/" + name;
+  if (auto done = write_files(files, readers_of(run.dir.job_yaml())); !done)
+    return std::move(done).error();
+  for (const auto& [name, text] : order.files)
     if (name == "plan.json") run.recovery.plan = outline_from_json(json_object_in(text)).recovery;
-  }
   follow(order, run);
   return JournalRetry{.time = unix_seconds(),
                       .job = run.job(),

@@ -32,19 +32,21 @@ struct RetryOrder {
 /// The order in a file's text; nullopt: damaged, or with a file that it must not name.
 std::optional<RetryOrder> parse_order(std::string_view text);
 
-/// Ends the hold of that start, which reads the order within a second. unsatisfiable: it has ended.
-/// unavailable: the directory cannot be written.
+/// Ends the hold of that start, which reads the order within a second. unsatisfiable: it has ended,
+/// by an order whose giver may have been killed before the supervisor was told; it is told now.
+/// unavailable: the directory cannot be written, or is away.
 Result<Ok> end_hold(const RunDir& run, std::int64_t fencing_token, const RetryOrder& order);
 
 /// How the hold of that start ended; nullopt: not yet, or unreadable.
 std::optional<RetryOrder> end_of_hold(const RunDir& run, std::int64_t fencing_token);
 
 /// Whether that hold has ended, by the length of a file. Other than a name that is not there yet, a
-/// network file system does not cache it. Makes what it needs.
+/// network file system does not cache it. Makes what it needs in the run's directory.
 bool has_rung(const RunDir& run, std::int64_t fencing_token);
 
-/// Writes the order's files into the run's directory, and changes the run accordingly: its command,
-/// variables and recovery. Returns what the journal is told. unavailable: the directory refuses.
+/// Writes the order's files into the run's directory, all or none, and changes the run accordingly:
+/// its command, variables and recovery. Returns what the journal is told. bad_request: the
+/// directory refuses; nothing has changed.
 Result<JournalRetry> take_up(const RetryOrder& order, std::int64_t fencing_token,
                              SupervisedRun& run);
 

@@ -16,6 +16,7 @@
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "support/file_text.hpp"
+#include "support/isolated_call.hpp"
 #include "tests/launcher/autopsy/child_program.hpp"
 #include "tests/support/emulator.hpp"
 #include "tests/support/other_process.hpp"
@@ -81,6 +82,38 @@ TEST_F(ObserveStacks, NeverReadAnotherUser) {
     EXPECT_TRUE(each.pid == getpid() || each.pid == child.pid()) << each.command;
   }
   EXPECT_EQ(node.left_out, 1);
+}
+
+/// It runs: that its stacks are not read is no sign that there is none.
+TEST_F(ObserveStacks, OfARankOfAnotherUserSayWhoseItIs) {
+  if (!can_be_others()) GTEST_SKIP() << "only root has processes of another user";
+  const OtherProcess other(other_user, [] { return true; });
+  ASSERT_TRUE(other.ready());
+  const auto node = observe({{.rank = 3, .pid = other.pid()}});
+  ASSERT_EQ(node.processes.size(), 1u);
+  EXPECT_EQ(node.processes[0].rank, 3);
+  EXPECT_EQ(node.processes[0].why_not,
+            "its stacks cannot be read: process " + std::to_string(other.pid()) + " is nobody's");
+  EXPECT_TRUE(node.processes[0].threads[0].frames.empty());
+}
+
+/// As one that has file capabilities, or whose file its user may execute and not read.
+TEST_F(ObserveStacks, OfARankThatLetsNobodyReadItSaySo) {
+  if (!can_be_others()) GTEST_SKIP() << "only root can become another user";
+  const OtherProcess rank(other_user, [] { return prctl(PR_SET_DUMPABLE, 0) == 0; });
+  ASSERT_TRUE(rank.ready());
+  const auto text = isolated_calls({{.work = [&]() -> Result<std::string> {
+                                       if (setgid(other_user) != 0 || setuid(other_user) != 0)
+                                         return std::string("cannot become another");
+                                       const auto node = observe({{.rank = 0, .pid = rank.pid()}});
+                                       return node.processes.empty() ? std::string("nothing")
+                                                                     : node.processes[0].why_not;
+                                     },
+                                     .deadline = 30s}});
+  ASSERT_TRUE(text.front());
+  EXPECT_EQ(*text.front(), "its stacks cannot be read: process " + std::to_string(rank.pid()) +
+                               " is root's to read: it has changed its user, or its file may not "
+                               "be read");
 }
 
 TEST_F(ObserveStacks, FindTheStoppedOneOfPythons) {

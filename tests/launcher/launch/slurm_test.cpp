@@ -17,6 +17,7 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
+#include "support/network/sockets.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -215,6 +216,41 @@ TEST_F(SlurmTest, ARunThatHasEndedDoesNotWaitForTheNodesOfItsJob) {
   EXPECT_EQ(outcome->status, RunStatus::failed);
   EXPECT_EQ(outcome->exit_code, 3);
   EXPECT_EQ(outcome->reason, "job 5: rank 1 exited with code 3");
+}
+
+/// A firewall between login and compute nodes: then only Slurm's word counts.
+TEST_F(SlurmTest, NodesOfWhichNoneAnswersHereAreNoEvidence) {
+  settings_.completing_patience = 0ms;
+  const JournalDecision last{.time = 1, .job = "5", .status = RunStatus::completed};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  const int listener = listen_on(0);
+  const auto nodes = [&](int port_of_n1) {
+    return fmt::format(
+        "NodeName=n1 State=IDLE NodeAddr=127.0.0.1 Port={}\n\n"
+        "NodeName=n2 State=COMPLETING NodeAddr=127.0.0.1 Port=1\n",
+        port_of_n1);
+  };
+  node_ = nodes(1);
+  queue_ = {running, completing, ""};
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(looks_, queue_.size()) << system_.logged;
+  looks_ = 0;
+  node_ = nodes(port_of(listener));
+  ASSERT_TRUE(execute());
+  EXPECT_THAT(system_.logged, testing::HasSubstr("job 5: has ended; Slurm still waits for n2\n"));
+  close(listener);
+}
+
+/// Slurm has started the job again, and what its supervisor does then is not written yet.
+TEST_F(SlurmTest, TheDecisionOfAnEarlierStartOfTheJobDoesNotCount) {
+  settings_.completing_patience = 0ms;
+  queue_ = {running, completing, completing, ""};
+  node_ = "NodeName=n2 State=DOWN+NOT_RESPONDING\n";
+  end_ = "JobId=5 JobName=x\n   JobState=COMPLETED Reason=None Restarts=1\n   ExitCode=0:0\n";
+  const JournalDecision last{.time = 1, .job = "5", .status = RunStatus::completed};
+  ASSERT_TRUE(append_to_journal(run_, line_of(last, {})));
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(looks_, queue_.size()) << system_.logged;
 }
 
 TEST_F(SlurmTest, AnEpilogOnNodesThatAnswerIsWaitedFor) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "launcher/run/events.hpp"
 #include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
@@ -37,6 +39,21 @@ TEST_F(RunStateTest, TheQueueSaysWhatASlurmRunDoes) {
   EXPECT_EQ(run_state({.folder = "r", .job_id = "7"}, {}).state, "unknown");
   EXPECT_EQ(run_state({.folder = "s", .job_id = "8", .status = "timeout"}, queue("")).state,
             "timeout");
+}
+
+/// Slurm may wait for a node that lost its power for minutes; `run` does not.
+TEST_F(RunStateTest, WhatRunHasLeftIsOverAlthoughItsJobIsCompleting) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  const auto state = [&] {
+    return run_state_of(*read_stored_run(place_.system, path),
+                        queue("7|COMPLETING|N/A|0:05|n2|None\n"), 1e10)
+        .state;
+  };
+  const auto summary = path + "/summary.json";
+  std::ofstream(summary) << R"({"status": "completed", "submission": "job 7"})";
+  EXPECT_EQ(state(), "completed");
+  std::ofstream(summary) << R"({"status": "completed", "submission": "job 6"})";
+  EXPECT_EQ(state(), "completing") << "of the job before";
 }
 
 TEST_F(RunStateTest, ARunHasATimeFromItsStart) {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "tests/support/one_owner.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -34,6 +35,25 @@ TEST(AtomicFile, ReplacesWholeOrNotAtAll) {
   fs::create_directory(folder.path() + "/taken/inside");
   EXPECT_FALSE(write_file(folder.path() + "/taken", "x"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);
+}
+
+/// A new job.yaml beside an old plan.json tells of a run that never was.
+TEST(AtomicFile, OfFilesThatBelongTogetherAFullDiskReplacesNone) {
+  const TemporaryFolder folder;
+  const SmallDisk disk(folder.path());
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  const auto a = folder.path() + "/a";
+  const auto b = folder.path() + "/b";
+  ASSERT_TRUE(write_files({{a, "old"}, {b, "old"}}));
+  disk.fill(std::size_t{64} << 10);
+  const auto refused = write_files({{a, "new"}, {b, std::string(100'000, 'y')}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "cannot write " + b + ": No space left on device");
+  EXPECT_EQ(text_of(a) + text_of(b), "oldold");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 3) << "a, b and the filler";
+  disk.free();
+  EXPECT_TRUE(write_files({{a, "new"}, {b, "new"}}));
+  EXPECT_EQ(text_of(a) + text_of(b), "newnew");
 }
 
 /// Writes the file a few hundred times in a process with id 1, as two containers or hosts may have

@@ -38,6 +38,20 @@ TEST(StoredJson, SizesAreJudged) {
             "/run/job.id is larger than 4 KiB: dllaunch did not write it");
 }
 
+/// A run whose file system is away has not lost its plan.
+TEST(StoredJson, AFileThatIsNotGivenIsNotTakenForNone) {
+  class Stale : public FakeSystem {
+    Result<std::string> read_file(const std::string& path) override {
+      return Error{ErrorKind::unavailable, "cannot read " + path + ": Stale file handle", ""};
+    }
+  };
+  Stale system;
+  const auto text = read_run_file(system, "/run/plan.json", 4096);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(text.error().what, "cannot read /run/plan.json: Stale file handle");
+}
+
 TEST(StoredJson, AnyTextIsSurvived) {
   const std::string alphabet = "{}[]\":,a1 \\e-.tn\x80";
   for (unsigned seed = 0; seed < 5000; ++seed) {

@@ -54,9 +54,9 @@ TEST_F(RankLogsTest, ARanksLinesAreInAllItsLogsTheNewestLast) {
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto lines = [&](const LogSizes& from) {
     std::vector<std::string> all;
-    for_each_line_of_rank(run_, 0, from, [&](const std::string& line) {
+    EXPECT_TRUE(for_each_line_of_rank(run_, 0, from, [&](const std::string& line) {
       if (!line.empty()) all.push_back(line);
-    });
+    }));
     return all;
   };
   const auto first = log("rank-0000-n1.log", "first\nthird");

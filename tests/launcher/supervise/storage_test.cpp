@@ -89,17 +89,24 @@ TEST(RunStorage, AnIdThatCannotBeReadIsNoOthers) {
   EXPECT_FALSE(is_readable(run)) << "the supervisor waits";
 }
 
+TEST(RunStorage, IsBlamedForNoFileOfAnother) {
+  const RunStorage storage(RunDir{.path = "/runs/a"});
+  for (const char* ours : {"OSError: [Errno 28] No space left on device: 'a.pt'",
+                           "dltrain: error: cannot write a: Disk quota exceeded",
+                           "OSError: [Errno 116] Stale file handle: '/runs/a/a.pt'",
+                           "cannot read /runs/a/checkpoints/1: Input/output error"})
+    EXPECT_TRUE(storage.is_blamed_by(ours)) << ours;
+  for (const char* none : {"OSError: [Errno 5] Input/output error: '/data/7.tar'",
+                           "OSError: [Errno 5] Input/output error", "ValueError: no room",
+                           "OSError: [Errno 116] Stale file handle: '/runs/ab/a.pt'"})
+    EXPECT_FALSE(storage.is_blamed_by(none)) << none;
+}
+
 TEST(RunStorage, WhatRefusesSaysWhy) {
   const RunDir run{.path = "/proc/self"};
   EXPECT_NE(RunStorage(run).trouble().find("run directory /proc/self: create: "),
             std::string::npos);
   EXPECT_EQ(RunStorage({}).trouble(), "") << "no run directory at all";
-}
-
-TEST(RunStorage, NoRoomIsToldByItsWords) {
-  EXPECT_TRUE(tells_of_no_room("OSError: [Errno 28] No space left on device: 'a.pt'"));
-  EXPECT_TRUE(tells_of_no_room("dltrain: error: cannot write a: Disk quota exceeded"));
-  EXPECT_FALSE(tells_of_no_room("ValueError: no room"));
 }
 
 }  // namespace

@@ -1,7 +1,13 @@
 #include "launcher/sweep/trial_end.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "launcher/run/outcome.hpp"
 #include "tests/launcher/sample_plans.hpp"
@@ -20,11 +26,12 @@ class TrialEnd : public testing::Test {
 
   /// Of a run with this status; "": without a summary.
   Trial judged(const std::string& status, const Execution& execution) {
-    StoredRun run = unjudged_run(place_.system, dir_, trial_);
+    StoredRun run = *unjudged_run(place_.system, dir_, trial_);
     if (!status.empty())
       run.summary = {{"status", status}, {"submission", "job 7"}, {"reason", reason_}};
+    if (unseen_ && !status.empty()) run.summary["unseen"] = *unseen_;
     Trial trial = trial_;
-    judge({.metric = "acc"}, job_, run, execution, trial);
+    EXPECT_TRUE(judge({.metric = "acc"}, job_, run, execution, trial));
     return trial;
   }
 
@@ -33,6 +40,7 @@ class TrialEnd : public testing::Test {
   std::string dir_;
   Trial trial_;
   std::string reason_ = "so";
+  std::optional<bool> unseen_;
 };
 
 TEST_F(TrialEnd, OfACompletedRunHasItsNumberWhoeverSawIt) {
@@ -64,27 +72,84 @@ TEST_F(TrialEnd, FromOutsideStartsItAgainAndCounts) {
     }
   }
   EXPECT_EQ(judged("", {.code = 137}).reason, "its dllaunch was killed");
-  reason_ = killed_unseen;
-  for (const Execution& seen : {Execution{.code = 137}, Execution{}})
+  for (const Execution& seen : {Execution{.code = 137}, Execution{}}) {
+    unseen_ = true;
     EXPECT_EQ(judged("failed", seen).reason, "its dllaunch was killed") << "in two starts";
+    unseen_ = std::nullopt;
+    reason_ = killed_unseen;
+    EXPECT_EQ(judged("failed", seen).reason, "its dllaunch was killed") << "an older summary";
+  }
   EXPECT_EQ(judged("cancelled", {.overdue = true, .code = 143}).reason, took_too_long);
 }
 
 TEST_F(TrialEnd, OfAFailureSaysWhy) {
   EXPECT_EQ(judged("failed", {}).reason, "failed: so");
   EXPECT_EQ(judged("failed", {.code = 137}).reason, "failed: so") << "whoever saw it";
-  EXPECT_EQ(judged("", {.code = 3}).reason, "it did not start");
+}
+
+/// A full disk takes also the words that would tell of it.
+TEST_F(TrialEnd, ByItsStorageStartsItAgain) {
+  for (const char* why : {"rank 0 on n1: OSError: [Errno 28] No space left on device",
+                          "rank 0 on n1: OSError: [Errno 116] Stale file handle: 'a.pt'"}) {
+    reason_ = why;
+    const auto trial = judged("failed", {.code = 1});
+    EXPECT_EQ(trial.state, TrialState::running) << why;
+    EXPECT_EQ(trial.reason, why);
+    EXPECT_EQ(trial.attempts, 1);
+  }
+  EXPECT_EQ(judged("", {.code = 2}).reason,
+            "its dllaunch exited with code 2 and could say nothing");
+  std::ofstream(dir_ + ".log") << "dllaunch: cannot write plan.json: No space left on device\n";
+  EXPECT_EQ(judged("", {.code = 2}).reason, "cannot write plan.json: No space left on device");
+  EXPECT_EQ(judged("", {.code = 2}).state, TrialState::running);
+  trial_.attempts = 9;
+  EXPECT_EQ(judged("", {.code = 2}).state, TrialState::failed) << "it may fill the disk itself";
+}
+
+/// As a stale file handle or a bad sector: a terminal that is locked answers EIO.
+TEST_F(TrialEnd, OfWhichTheFileSystemDoesNotGiveTheOutputIsJudgedLater) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  const auto log = dir_ + "/out/rank-0000-n1.log";
+  std::filesystem::remove(log);
+  std::filesystem::create_symlink(ptsname(terminal), log);
+  StoredRun run = *unjudged_run(place_.system, dir_, trial_);
+  run.summary = {{"status", "completed"}, {"submission", "job 7"}};
+  const auto refused = judge({.metric = "acc"}, job_, run, {.code = 0}, trial_);
+  close(terminal);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "cannot read " + log + ": Input/output error");
+  EXPECT_EQ(trial_.state, TrialState::running);
+  EXPECT_EQ(trial_.judged, "");
+}
+
+TEST_F(TrialEnd, OfWhichTheOutputCanNeverBeReadFails) {
+  const auto log = dir_ + "/out/rank-0000-n1.log";
+  std::filesystem::remove(log);
+  std::filesystem::create_symlink(log, log);
+  const auto trial = judged("completed", {.code = 0});
+  EXPECT_EQ(trial.state, TrialState::failed);
+  EXPECT_EQ(trial.reason, "cannot read " + log + ": Too many levels of symbolic links");
+  EXPECT_EQ(trial.judged, "job 7");
+}
+
+/// No file of dllaunch's is that large.
+TEST_F(TrialEnd, OfWhichTheRecordIsDamagedIsJudgedAsWithoutOne) {
+  std::filesystem::resize_file(dir_ + "/plan.json", std::uintmax_t{17} << 20);
+  const auto run = unjudged_run(place_.system, dir_, trial_);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(stored_status(*run), "");
 }
 
 /// `dllaunch status` writes the summary of a job again that a start has set aside.
 TEST_F(TrialEnd, IsJudgedOnce) {
   place_.append(dir_, "summary.json", R"({"status": "timeout", "submission": "job 7"})");
-  EXPECT_EQ(stored_status(unjudged_run(place_.system, dir_, trial_)), "timeout");
+  EXPECT_EQ(stored_status(*unjudged_run(place_.system, dir_, trial_)), "timeout");
   trial_.judged = "job 7";
-  EXPECT_EQ(stored_status(unjudged_run(place_.system, dir_, trial_)), "");
+  EXPECT_EQ(stored_status(*unjudged_run(place_.system, dir_, trial_)), "");
   trial_.judged = "job 6";
-  EXPECT_EQ(stored_status(unjudged_run(place_.system, dir_, trial_)), "timeout");
-  EXPECT_EQ(stored_status(unjudged_run(place_.system, dir_ + "/none", trial_)), "");
+  EXPECT_EQ(stored_status(*unjudged_run(place_.system, dir_, trial_)), "timeout");
+  EXPECT_EQ(stored_status(*unjudged_run(place_.system, dir_ + "/none", trial_)), "");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class TrialMetric : public testing::Test {
     const auto dir =
         place_.store({.folder = "a", .status = "completed", .trains = !job.train.is_null()});
     place_.append(dir, file, text);
-    return read_metric({.path = dir}, job, trial);
+    return *read_metric({.path = dir}, job, trial);
   }
 
   RunPlace place_;

@@ -3,11 +3,14 @@
 #include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -22,6 +25,7 @@
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/rank_records.hpp"
+#include "launcher/slurm/client.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "support/json.hpp"
@@ -79,9 +83,30 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
   return ranks;
 }
 
-std::string shown(const StackReport& report) {
-  if (report.groups.empty() && report.unanswered.empty()) return "no rank runs yet\n";
-  return render_stacks(report);
+/// Of ranks that have begun and not ended, and of which no process was found; empty: none.
+std::string words_of_unseen(const RunDir& run, const StackReport& report) {
+  if (!report.unanswered.empty()) return "";
+  IdSet seen;
+  for (const StackGroup& group : report.groups) seen |= group.ranks;
+  std::map<std::string, IdSet> unseen;  // by whose they are
+  for (const auto& [rank, life] : ranks_of_start(run, 0, unix_seconds()).lives) {
+    if (life.ended_s > 0 || seen.contains(rank)) continue;
+    unseen[life.user == geteuid() ? "" : user_name(life.user)].insert(rank);
+  }
+  std::string text;
+  for (const auto& [user, ranks] : unseen)
+    text += fmt::format("[{}] {} begun and not ended, and cannot be read: {}\n", to_list(ranks),
+                        ranks.size() == 1 ? "it has" : "they have",
+                        user.empty() ? "/proc shows no such process (hidepid, another container), "
+                                       "or they were killed together with their shim"
+                                     : "the processes are " + user + "'s");
+  return text;
+}
+
+std::string shown(const StackReport& report, const std::string& unseen) {
+  if (report.groups.empty() && report.unanswered.empty() && unseen.empty())
+    return "no rank runs yet\n";
+  return render_stacks(report) + unseen;
 }
 
 /// Returns nullopt when the run is over.
@@ -132,11 +157,13 @@ Result<int> show_stacks(const StacksArguments& options, System& system) {
     if (!*report) return exit_code::success;
     // A rank that has ended has no stack, and the others may wait for it.
     const auto left = words_of_who_left(RunDir{.path = *path});
+    const auto unseen = words_of_unseen(RunDir{.path = *path}, **report);
     auto document = options.json ? to_json(**report) : Json();
+    if (options.json && !unseen.empty()) document["unseen"] = unseen;
     if (options.json && !left.empty()) document["ended"] = left;
-    system.print(options.json
-                     ? json_text(document)
-                     : (first ? "" : "\n") + shown(**report) + (left.empty() ? "" : left + "\n"));
+    system.print(options.json ? json_text(document)
+                              : (first ? "" : "\n") + shown(**report, unseen) +
+                                    (left.empty() ? "" : left + "\n"));
     if (!options.watch) return exit_code::success;
     std::fflush(stdout);
     std::this_thread::sleep_for(std::chrono::seconds(10));

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,6 +30,7 @@
 #include "launcher/supervise/hold/retry_order.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "support/json.hpp"
+#include "support/json_fields.hpp"
 
 namespace dllaunch {
 namespace {
@@ -150,16 +154,38 @@ Result<RetryOrder> make_order(const RetryArguments& options, const StoredRun& ru
 Result<Ok> wait_for_start(const RunDir& run, std::int64_t token) {
   using Clock = std::chrono::steady_clock;
   const auto give_up_at = Clock::now() + std::chrono::seconds(60);
+  std::string waits;
   while (Clock::now() < give_up_at) {
     const auto journal = read_journal(run);
+    waits = journal.waits ? ": it " + words_of(*journal.waits) : "";
     const bool heard = journal.retry && journal.retry->fencing_token == token;
     if (heard && journal.history.size() > journal.before_retry) return Ok{};
     if (journal.decided && journal.last->next == Next::stop)
       return Error{ErrorKind::unavailable, "the run has ended: " + journal.last->reason, ""};
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  return Error{ErrorKind::timeout, "the job's supervisor has not answered within 60 s",
+  return Error{ErrorKind::timeout,
+               "the job's supervisor has not started the ranks within 60 s" + waits,
                "dllaunch status " + shell_quote(run.path)};
+}
+
+/// The supervisor looks for an order where the run was when it began. This machine may know that
+/// place by another name, or as none.
+Result<Ok> check_place(System& system, const RunDir& run) {
+  const auto text = system.read_file(run.plan_json());
+  const auto before = text ? value_at<std::string>(json_object_in(*text), "run_dir") : "";
+  std::error_code error;
+  if (before.empty() || std::filesystem::exists(before, error) || error) return Ok{};
+  if (!std::filesystem::exists(std::filesystem::path(before).parent_path(), error)) return Ok{};
+  return Error{
+      ErrorKind::bad_request,
+      fmt::format("{} was {} when its job began, which waits there for a retry", run.path, before),
+      fmt::format("mv {} {}", shell_quote(run.path), shell_quote(before))};
+}
+
+bool is_same(const RetryOrder& one, const RetryOrder& other) {
+  return one.program == other.program && one.variables == other.variables &&
+         one.files == other.files;
 }
 
 Result<int> retry(const RetryArguments& options, System& system) {
@@ -173,20 +199,23 @@ Result<int> retry(const RetryArguments& options, System& system) {
   if (!token) return token.error();
   if (auto own = check_own_job(system, run.plan, run.dir, run.job_id); !own)
     return std::move(own).error();
+  if (auto there = check_place(system, run.dir); !there) return std::move(there).error();
   const auto order = make_order(options, run, *token, system);
   if (!order) return order.error();
-  if (auto asked = end_hold(run.dir, *token, *order); !asked) {
-    if (asked.error().kind != ErrorKind::unsatisfiable) return std::move(asked).error();
-    const auto end = end_of_hold(run.dir, *token);
-    if (!end || end->over)
-      return Error{ErrorKind::bad_request, "the hold has ended meanwhile",
-                   command_to_go_on(system, run.dir)};
-    return Error{ErrorKind::bad_request, end->by + " has started the ranks again already",
-                 "dllaunch status " + shell_quote(run.dir.path)};
-  }
+  auto asked = end_hold(run.dir, *token, *order);
+  if (!asked && asked.error().kind != ErrorKind::unsatisfiable) return std::move(asked).error();
+  const auto end = asked ? std::optional(*order) : end_of_hold(run.dir, *token);
+  if (!end || end->over)
+    return Error{ErrorKind::bad_request, "the hold has ended meanwhile",
+                 command_to_go_on(system, run.dir)};
   if (auto started = wait_for_start(run.dir, *token); !started) return std::move(started).error();
-  system.print(fmt::format("{}: the ranks start again in job {}{}\n", run.dir.path, run.job_id,
-                           order->changes.empty() ? "" : ", with " + order->changes));
+  const auto with = end->changes.empty() ? "" : ", with " + end->changes;
+  if (!is_same(*end, *order))
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{} has started the ranks again already{}", end->by, with),
+                 "dllaunch status " + shell_quote(run.dir.path)};
+  system.print(
+      fmt::format("{}: the ranks start again in job {}{}\n", run.dir.path, run.job_id, with));
   return exit_code::success;
 }
 

@@ -78,6 +78,27 @@ TEST(RetryOrder, OfManyAtOnceOneEndsTheHold) {
   }
 }
 
+/// The first was killed after it had made the name: the next one tells the supervisor.
+TEST(RetryOrder, IsCompletedByTheNextRetry) {
+  const Place place;
+  ASSERT_TRUE(end_hold(place.run, 4, order));
+  fs::resize_file(place.run.path + "/.retry/4.bell", 0);
+  ASSERT_FALSE(has_rung(place.run, 4));
+  EXPECT_FALSE(end_hold(place.run, 4, {.by = "another"}));
+  EXPECT_TRUE(has_rung(place.run, 4));
+  EXPECT_EQ(end_of_hold(place.run, 4)->by, order.by);
+}
+
+TEST(RetryOrder, MakesNoDirectoryOfARun) {
+  const Place place;
+  const RunDir moved{.path = place.run.path + "/moved"};
+  EXPECT_FALSE(has_rung(moved, 4));
+  const auto asked = end_hold(moved, 4, order);
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error().kind, ErrorKind::unavailable);
+  EXPECT_FALSE(fs::exists(moved.path));
+}
+
 TEST(RetryOrder, WritesOnlyFilesOfTheRun) {
   EXPECT_TRUE(parse_order(R"({"files": {"train.json": "{}"}})"));
   EXPECT_FALSE(parse_order(R"({"files": {"../../.bashrc": "x"}})"));
