@@ -1,11 +1,12 @@
 #include "launcher/os/line_tail.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 LineTail::LineTail(std::string path, std::uint64_t from) : path_(std::move(path)), offset_(from) {}
@@ -14,22 +15,20 @@ std::vector<std::string> LineTail::read(std::size_t most_bytes) {
   std::vector<std::string> lines;
   behind_ = false;
   // Reopened each time: network file systems show other clients' writes on open.
-  const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular_file(path_, FileLinks::refused);
   if (fd < 0) return lines;
   struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+  if (fstat(fd, &info) == 0) {
     if (static_cast<std::uint64_t>(info.st_size) < offset_) {
       offset_ = 0;
       take_partial();
     }
     // Most polls find nothing new, and then allocate nothing.
     const auto fresh = static_cast<std::uint64_t>(info.st_size) - offset_;
-    std::string block(static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes, fresh)), '\0');
-    const ssize_t got = pread(fd, block.data(), block.size(), static_cast<off_t>(offset_));
-    if (got > 0) {
-      offset_ += static_cast<std::uint64_t>(got);
-      block.resize(static_cast<std::size_t>(got));
-      behind_ = static_cast<std::uint64_t>(got) < fresh;
+    const auto block = bytes_at(fd, offset_, std::min<std::uint64_t>(most_bytes, fresh));
+    if (!block.empty()) {
+      offset_ += block.size();
+      behind_ = block.size() < fresh;
       consume(block, lines);
     }
   }
