@@ -465,5 +465,16 @@ TEST(FileReaders, EveryOneHasARow) {
       EXPECT_TRUE(rows.contains(name)) << name << "() reads a file: give it a row";
 }
 
+TEST(FileReaders, AreInTheTableOfThePage) {
+  const auto page = *read_file_text(DLLAUNCH_SOURCE_DIR "/docs/explanation/security.md");
+  const auto from = page.find("## What is read");
+  ASSERT_NE(from, std::string::npos);
+  const auto table = page.substr(from, page.find("\n## ", from) - from);
+  for (const auto& reader : file_readers)
+    EXPECT_THAT(table, testing::HasSubstr(reader.what)) << reader.name;
+  for (const auto& file : run_dir_files())
+    EXPECT_THAT(table, testing::HasSubstr(fmt::format("`{}`", file.name)));
+}
+
 }  // namespace
 }  // namespace dllaunch
