@@ -8,14 +8,22 @@
 
 namespace dllaunch {
 
-int open_regular_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+int open_regular_file(const std::string& path, FileLinks links) {
+  const int no_links = links == FileLinks::refused ? O_NOFOLLOW : 0;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
   if (file < 0) return -1;
   struct stat info {};
   if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) return file;
   close(file);
   errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
   return -1;
+}
+
+std::string bytes_at(int file, std::uint64_t from, std::uint64_t most) {
+  std::string text(static_cast<std::size_t>(most), '\0');
+  const ssize_t got = pread(file, text.data(), text.size(), static_cast<off_t>(from));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
 }
 
 }  // namespace dllaunch

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <random>
 #include <utility>
 
@@ -16,11 +17,19 @@ bool is_shared(const std::string& run_dir) {
 }
 
 int open_run_file(const std::string& run_dir, const std::string& path, int flags, mode_t mode) {
-  const int file = open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (file < 0 || (flags & O_CREAT) == 0 || !is_shared(run_dir)) return file;
+  // Opening a pipe may block.
+  const int file = open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
+  if (file < 0) return file;
   struct stat now {};
+  if (fstat(file, &now) != 0 || !S_ISREG(now.st_mode)) {
+    close(file);
+    errno = EINVAL;
+    return -1;
+  }
+  fcntl(file, F_SETFL, flags);
   // A file of another user keeps the mode that its owner gave it.
-  if (fstat(file, &now) == 0 && now.st_uid == geteuid() && (now.st_mode & S_IRGRP) == 0)
+  if ((flags & O_CREAT) != 0 && is_shared(run_dir) && now.st_uid == geteuid() &&
+      (now.st_mode & S_IRGRP) == 0)
     fchmod(file, (now.st_mode & 07777) | S_IRGRP);
   return file;
 }

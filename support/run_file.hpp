@@ -13,9 +13,9 @@ namespace dllaunch {
 constexpr const char* share_marker = ".share";
 bool is_shared(const std::string& run_dir);
 
-/// Opens a file of the run for writing, as open(2) with `flags`; never follows a link. Returns -1
-/// and errno on failure. A new file gets `mode` less the umask. In a shared run directory it is
-/// readable by the group whatever the umask.
+/// Opens a file of the run for writing, as open(2) with `flags`; never follows a link, and refuses
+/// pipes and devices. Returns -1 and errno on failure. A new file gets `mode` less the umask. In a
+/// shared run directory it is readable by the group whatever the umask.
 int open_run_file(const std::string& run_dir, const std::string& path, int flags,
                   mode_t mode = 0600);
 

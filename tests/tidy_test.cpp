@@ -449,6 +449,33 @@ TEST(Tidy, FilesAreNamedByContent) {
   }
 }
 
+/// What another user may have put in a file's place is opened by open_regular_file(), which waits
+/// for nothing.
+TEST(Tidy, FilesAreOpenedForReadingInOnePlace) {
+  static const std::map<std::string, std::string> elsewhere = {
+      {"support/regular_file.cpp", "the place"},
+      {"support/file_text.cpp", "a shell's pipes"},
+      {"topology/discovery/", "files of the kernel"},
+      {"runtime/watchdog/kernel_view.cpp", "files of the kernel"},
+      {"trainer/tuning/memory_budget.cpp", "files of the kernel"},
+      {"launcher/accounting/rapl.cpp", "files of the kernel"},
+      {"launcher/autopsy/observe_stacks.cpp", "files of the kernel"},
+      {"launcher/doctor/observe.cpp", "files of the kernel"},
+      {"launcher/preflight/gpu_state.cpp", "files of the kernel"},
+      {"launcher/nodes/node_book.cpp", "judges what it has opened"},
+      {"launcher/rank/rendezvous/", "judges owner and mode of what it has opened"}};
+  static const std::regex reads(R"(ifstream\b.*[({]|fopen\(.*"r|[^_]open(at)?\(.*O_RDONLY)");
+  static const std::regex other(R"("/proc|"/dev/null|O_DIRECTORY)");
+  expect_no_line(sources(folders), [](const Source& source, const std::string& line) {
+    const bool known = std::ranges::any_of(
+        elsewhere, [&](const auto& entry) { return source.path.starts_with(entry.first); });
+    const bool bad = !known && std::regex_search(line, reads) && !std::regex_search(line, other);
+    return bad ? "opens a file itself: see support/regular_file.hpp" : std::string();
+  });
+  for (const auto& [path, reason] : elsewhere)
+    EXPECT_TRUE(fs::exists(root / path)) << path << " is on the list and gone: " << reason;
+}
+
 TEST(Tidy, EverySourceHasItsTest) {
   for (const auto& source : sources(folders)) {
     if (source.path.substr(source.path.size() - 4) != ".cpp") continue;

@@ -1,14 +1,14 @@
 #include "launcher/autopsy/mapped_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -19,14 +19,6 @@ std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& path) {
   return std::pair(info.st_dev, info.st_ino);
 }
 
-int open_regular(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // it may be a FIFO
-  struct stat info {};
-  if (file < 0 || (fstat(file, &info) == 0 && S_ISREG(info.st_mode))) return file;
-  close(file);
-  return -1;
-}
-
 }  // namespace
 
 MappedFiles::MappedFiles(int pid)
@@ -35,7 +27,7 @@ MappedFiles::MappedFiles(int pid)
                  identity_of("/proc/self/ns/mnt")) {}
 
 int MappedFiles::open(const std::string& path) const {
-  return open_regular(root_ + path);
+  return open_regular_file(root_ + path);
 }
 
 }  // namespace dllaunch

@@ -1,6 +1,5 @@
 #include "launcher/autopsy/observe_stacks.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +27,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/slurm/client.hpp"
 #include "support/isolated_call.hpp"
+#include "support/regular_file.hpp"
 #include "topology/discovery/cgroup_memory.hpp"
 
 namespace dllaunch {
@@ -296,10 +296,10 @@ std::vector<std::string> dumps_of(int pid) {
 /// too long, or not a dump.
 Result<std::vector<RecordedGroup>> flight_record_at(const std::string& path, double since_s) {
   using Groups = std::vector<RecordedGroup>;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = open_regular_file(path);
   if (file < 0) return Groups();
   struct stat info {};
-  const bool known = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+  const bool known = fstat(file, &info) == 0 && info.st_uid == geteuid();
   const double written_s = seconds_of(info.st_mtim);
   const bool fresh = written_s >= std::max(since_s - 1, unix_seconds() - oldest_dump_s);
   const auto bytes = known && fresh ? static_cast<std::size_t>(info.st_size) : 0;

@@ -1,7 +1,6 @@
 #include "launcher/autopsy/python_stacks.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 
 #include "launcher/os/descendants.hpp"
 #include "support/json.hpp"
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -70,7 +70,7 @@ bool has_begun_to_block(const std::map<std::string, bool>& before,
 
 Result<std::vector<Stack>> ask_faulthandler(int pid, const std::string& path,
                                             Clock::time_point deadline) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open_regular_file(path);
   if (file < 0) return Error{ErrorKind::unavailable, "its memory file cannot be opened", ""};
   const off_t from = size_of(file);
   off_t size = from;

@@ -37,6 +37,7 @@ std::string folder_of(const std::string& run_dir) {
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
+  if (fs::is_symlink(folder, error)) return names;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".json") names.push_back(at->path().stem().string());
   }
@@ -110,8 +111,8 @@ namespace {
 
 std::optional<StoredStacks> read_stacks(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
-  const auto json = read_file_text(path + ".json");
-  const auto text = read_file_text(path + ".txt");
+  const auto json = read_file_text(path + ".json", FileLinks::refused);
+  const auto text = read_file_text(path + ".txt", FileLinks::refused);
   if (!json || !text) return std::nullopt;
   const Json document = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return std::nullopt;
@@ -126,7 +127,7 @@ std::optional<StoredStacks> read_stacks(const std::string& folder, const std::st
 std::optional<StoredStacks> newest_stacks(const std::string& run_dir,
                                           const std::function<bool(const StoredStacks&)>& wanted) {
   const std::string folder = folder_of(run_dir);
-  for (const auto& name : names_in(folder) | std::views::reverse) {
+  for (const auto& name : names_in(folder) | std::views::reverse | std::views::take(most_kept)) {
     auto stacks = read_stacks(folder, name);
     if (stacks && (!wanted || wanted(*stacks))) return stacks;
   }

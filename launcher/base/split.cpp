@@ -1,17 +1,16 @@
 #include "launcher/base/split.hpp"
 
-#include <algorithm>
-
 namespace dllaunch {
 
-std::vector<std::string_view> split_lines(std::string_view text) {
+std::vector<std::string_view> list_of_lines(std::string_view text) {
   std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const auto line : split_lines(text)) lines.push_back(line);
   return lines;
+}
+
+std::string_view last_line(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);
 }
 
 std::vector<std::string_view> split_at(std::string_view text, char separator) {

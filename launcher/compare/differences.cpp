@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -145,7 +146,7 @@ std::vector<std::string> diff_names(std::span<const ComparedRun> runs) {
     const auto number = numbers.emplace(*run.code_diff, numbers.size() + 1).first->second;
     const auto note = run.origin && run.origin->code ? run.origin->code->diff_note : "";
     names.push_back(fmt::format("{}: {}{}{}", number,
-                                counted(std::ssize(split_lines(*run.code_diff)), "line"),
+                                counted(std::ranges::distance(split_lines(*run.code_diff)), "line"),
                                 note.empty() ? "" : ", ", note));
   }
   return names;

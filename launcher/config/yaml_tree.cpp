@@ -255,7 +255,7 @@ YamlDocument parse_yaml(std::string_view text, int source, int first_column) {
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
-  auto lines = split_lines(text);
+  auto lines = list_of_lines(text);
   for (auto& line : lines)
     if (line.ends_with('\r')) line.remove_suffix(1);
   if (lines.empty()) lines.emplace_back();

@@ -315,8 +315,7 @@ ApiAnswer Api::report(const RunRecord& run) const {
   const auto run_state = run_state_of(*stored, hooks_.snapshot()->queue, hooks_.now_s());
   auto record = read_run_for_page(system_, *std::move(stored));
   record.so_far = cost_so_far(system_, run_state);
-  const auto page = html_page(run_page(record));
-  return page_answer(replaced(page, "<style>", "<style nonce=\"@NONCE@\">"));
+  return page_answer(html_page(run_page(record)));
 }
 
 ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {

@@ -1,6 +1,5 @@
 #include "launcher/daemon/curve.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,18 +7,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "support/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
 constexpr std::uint64_t whole_file_bytes = 1 << 20;
 constexpr std::uint64_t chunk_bytes = 4096;
-
-std::string read_at(int fd, std::uint64_t at, std::uint64_t bytes) {
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  const ssize_t got = pread(fd, text.data(), text.size(), static_cast<off_t>(at));
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
-}
 
 /// Takes whole lines. `from_middle`: drop the first, which may be partial.
 void take_lines(std::string_view text, bool from_middle, std::size_t most_steps, Curve& curve) {
@@ -51,17 +45,17 @@ void thin_out(std::vector<StepEvent>& steps, std::size_t most) {
 
 Curve read_curve(const std::string& events_path, std::size_t most) {
   Curve curve;
-  const int fd = open(events_path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int fd = open_regular_file(events_path, FileLinks::refused);
   if (fd < 0) return curve;
   struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+  if (fstat(fd, &info) == 0 && info.st_size > 0) {
     const auto bytes = static_cast<std::uint64_t>(info.st_size);
     if (bytes <= whole_file_bytes) {
-      take_lines(read_at(fd, 0, bytes), false, SIZE_MAX, curve);
+      take_lines(bytes_at(fd, 0, bytes), false, SIZE_MAX, curve);
     } else {
       for (std::size_t i = 0; i < most; ++i) {
         const auto at = (bytes - chunk_bytes) / most * (i + 1);
-        take_lines(read_at(fd, at, chunk_bytes), true, 1, curve);
+        take_lines(bytes_at(fd, at, chunk_bytes), true, 1, curve);
       }
     }
   }

@@ -29,11 +29,13 @@ int fd_of(MHD_Connection* connection) {
   return info == nullptr ? -1 : info->connect_fd;
 }
 
-/// Allows only the page's own script and style, through an unpredictable nonce.
+/// Allows only the page's own script and style, through an unpredictable nonce. Names and logs in a
+/// page spell no tag.
 std::string with_nonce(std::string page, const std::string& nonce) {
-  constexpr std::string_view mark = "@NONCE@";
-  for (auto at = page.find(mark); at != std::string::npos; at = page.find(mark, at))
-    page.replace(at, mark.size(), nonce);
+  const auto attribute = fmt::format(" nonce=\"{}\"", nonce);
+  for (const std::string_view tag : {"<style>", "<script>"})
+    for (auto at = page.find(tag); at != std::string::npos; at = page.find(tag, at + 1))
+      page.insert(at + tag.size() - 1, attribute);
   return page;
 }
 

@@ -5,8 +5,7 @@
 
 namespace dllaunch {
 
-/// Returns one file with script and style, each marked nonce="@NONCE@" for the
-/// Content-Security-Policy.
+/// Returns one file with one script and one style.
 std::string_view page_text();
 
 }  // namespace dllaunch

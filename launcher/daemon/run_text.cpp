@@ -1,6 +1,5 @@
 #include "launcher/daemon/run_text.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -34,11 +35,10 @@ void add_names(const std::string& folder, bool all, std::vector<std::string>& na
 }
 
 Result<RunText> read_part(const std::string& path, std::int64_t from, std::uint64_t limit) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int fd = open_regular_file(path, FileLinks::refused);
   struct stat info {};
-  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    const std::string why = fd < 0 ? std::strerror(errno) : "not a regular file";
-    if (fd >= 0) close(fd);
+  if (fd < 0 || fstat(fd, &info) != 0) {
+    const std::string why = errno == EINVAL ? "not a regular file" : std::strerror(errno);
     return Error{ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, why), ""};
   }
   RunText part{.text = {}, .from = 0, .bytes = static_cast<std::uint64_t>(info.st_size)};
@@ -46,9 +46,7 @@ Result<RunText> read_part(const std::string& path, std::int64_t from, std::uint6
   part.from = from >= 0 ? std::min(static_cast<std::uint64_t>(from), part.bytes)
                         : part.bytes - std::min(back, part.bytes);
   const auto wanted = std::min({limit, most_text_bytes, part.bytes - part.from});
-  part.text.resize(static_cast<std::size_t>(wanted));
-  const ssize_t got = pread(fd, part.text.data(), part.text.size(), static_cast<off_t>(part.from));
-  part.text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  part.text = bytes_at(fd, part.from, wanted);
   close(fd);
   return part;
 }

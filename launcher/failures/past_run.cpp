@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "launcher/base/shown_line.hpp"
 #include "launcher/base/time_span.hpp"
@@ -31,21 +30,13 @@ bool is_failure(const Attempt& attempt) {
   }
 }
 
-void for_lines(const std::string& file, const std::function<void(const std::string&)>& take) {
-  LineTail tail(file);
-  do {
-    for (const auto& line : tail.read()) take(line);
-  } while (tail.behind());
-  take(tail.take_rest());
-}
-
 struct Past {
   History history = {};
   double first_s = 0;  // of the first event; 0: none
 };
 Past read_events(const StoredRun& run) {
   Past past;
-  for_lines(run.dir.events(), [&](const std::string& line) {
+  for_each_line(run.dir.events(), [&](const std::string& line) {
     const auto event = parse_event(line);
     if (!event) return;
     const double time = time_of(*event);
@@ -62,7 +53,7 @@ Past read_events(const StoredRun& run) {
 /// When the ranks were started first; 0: unknown.
 double first_start_s(const StoredRun& run) {
   double first = 0;
-  for_lines(run.dir.path + "/supervisor.jsonl", [&](const std::string& line) {
+  for_each_line(run.dir.path + "/supervisor.jsonl", [&](const std::string& line) {
     if (first > 0) return;
     const auto json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (value_at<std::string>(json, "event") != "attempt") return;

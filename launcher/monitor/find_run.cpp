@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/run/run_dir_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -162,7 +163,9 @@ std::optional<StoredRun> run_named(System& system, const std::string& word) {
   return run ? std::optional(*std::move(run)) : std::nullopt;
 }
 
-Result<std::string> find_run_to_read(System& system, const std::string& query) {
+namespace {
+
+Result<std::string> run_to_read(System& system, const std::string& query) {
   if (!query.empty()) return find_run(system, query);
   auto runs = known_runs(system);
   if (runs.empty())
@@ -170,6 +173,16 @@ Result<std::string> find_run_to_read(System& system, const std::string& query) {
   if (system.console().verbosity >= 0)
     system.log(fmt::format("dllaunch: run {} (the newest)\n", folder_name(runs.front())));
   return std::move(runs.front());
+}
+
+}  // namespace
+
+Result<std::string> find_run_to_read(System& system, const std::string& query) {
+  auto path = run_to_read(system, query);
+  if (!path) return path;
+  for (const auto& odd : odd_files({.path = *path}))
+    system.log(fmt::format("dllaunch: warning: {}/{}: it is not read\n", *path, odd));
+  return path;
 }
 
 }  // namespace dllaunch

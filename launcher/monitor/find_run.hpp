@@ -17,7 +17,7 @@ namespace dllaunch {
 Result<std::string> find_run(System& system, const std::string& query);
 
 /// The same for a command that changes nothing. Without `query` the run that was started last,
-/// whose name goes to stderr.
+/// whose name goes to stderr, as do files of it that are not read.
 Result<std::string> find_run_to_read(System& system, const std::string& query);
 
 /// The run that a word names where a job file may stand; nullopt: none, or a file has that name.

@@ -167,11 +167,7 @@ Json last_ranks_event(const std::string& events_path) {
     told.push_back({history.step(), std::move(line)});
     if (told.size() > most_kept) told.pop_front();
   };
-  LineTail events(events_path);
-  do {
-    for (auto& line : events.read()) take(std::move(line));
-  } while (events.behind());
-  take(events.take_rest());
+  for_each_line(events_path, take);
   return told.empty() ? Json() : json_object_in(told.back().line);
 }
 

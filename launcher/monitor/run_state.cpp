@@ -48,7 +48,7 @@ std::string newest_log(const RunDir& dir) {
 std::string last_line_of(const std::string& log) {
   constexpr std::size_t most_bytes = 8192;
   const auto end = file_end(log, most_bytes);
-  const auto lines = split_lines(end);
+  const auto lines = list_of_lines(end);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     // Take the last state of a redrawn bar.
     const auto text = line->substr(0, line->find_last_not_of("\r \t") + 1);

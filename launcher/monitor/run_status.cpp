@@ -156,8 +156,7 @@ std::string step_words(const RunDir& dir, const std::vector<LogState>& logs) {
   for (const auto& log : logs) {
     if (log.rank < 0) continue;
     const auto end = file_end(dir.out() + "/" + log.name, most_bytes);
-    const auto lines = split_lines(end);
-    if (!lines.empty() && waits_for_a_step(lines.back()))
+    if (waits_for_a_step(last_line(end)))
       return fmt::format("srun of rank {} on {} {}", log.rank, log.node, overlap_words);
   }
   return "";

@@ -1,12 +1,13 @@
 #include "launcher/os/line_tail.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 LineTail::LineTail(std::string path, std::uint64_t from) : path_(std::move(path)), offset_(from) {}
@@ -15,11 +16,11 @@ std::vector<std::string> LineTail::read(std::size_t most_bytes) {
   std::vector<std::string> lines;
   behind_ = false;
   // Reopened each time: network file systems show other clients' writes on open.
-  const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular_file(path_, FileLinks::refused);
   error_ = fd < 0 && errno != ENOENT ? errno : 0;
   if (fd < 0) return lines;
   struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+  if (fstat(fd, &info) == 0) {
     if (static_cast<std::uint64_t>(info.st_size) < offset_) {
       offset_ = 0;
       take_partial();

@@ -1,6 +1,5 @@
 #include "launcher/os/posix_system.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -8,22 +7,21 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "launcher/base/split.hpp"
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/os/child_process.hpp"
+#include "support/file_text.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{64} << 20;
+constexpr std::size_t most_output_bytes = std::size_t{64} << 20;
 
 bool is_program(const std::string& path) {
   struct stat status {};
@@ -36,54 +34,6 @@ std::string absolute(const std::string& path) {
   std::array<char, PATH_MAX> here{};
   if (getcwd(here.data(), here.size()) == nullptr) return path;
   return std::string(here.data()) + "/" + path;
-}
-
-Error cannot_read(const std::string& path, int error) {
-  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
-          ""};
-}
-
-Error too_large(const std::string& path) {
-  return {ErrorKind::bad_request, fmt::format("{} is larger than {} MiB", path, most_bytes >> 20),
-          ""};
-}
-
-/// A shell's <(command), or standard input: the user expects to wait for these. Elsewhere a pipe
-/// replaces an expected file.
-bool is_a_stream_of_ours(const std::string& path) {
-  constexpr std::string_view devices = "/dev/";
-  const bool in_dev = path.starts_with(devices) && path.find('/', devices.size()) == path.npos;
-  return in_dev || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
-}
-
-/// Checks that a file can be read without blocking, and is not too large.
-Result<Ok> judge(int file, const std::string& path) {
-  struct stat info {};
-  if (fstat(file, &info) != 0) return cannot_read(path, errno);
-  if (S_ISDIR(info.st_mode)) return cannot_read(path, EISDIR);
-  if (S_ISREG(info.st_mode)) {
-    if (info.st_size > static_cast<off_t>(most_bytes)) return too_large(path);
-    return Ok{};
-  }
-  if (!is_a_stream_of_ours(path))
-    return Error{ErrorKind::unavailable,
-                 fmt::format("cannot read {}: it is a pipe or a device, not a file", path),
-                 "to read what a command prints, give <(COMMAND) or /dev/stdin"};
-  fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
-  return Ok{};
-}
-
-Result<std::string> text_of(int file, const std::string& path) {
-  if (auto readable = judge(file, path); !readable) return std::move(readable).error();
-  std::string text;
-  std::array<char, 65536> piece;
-  while (text.size() <= most_bytes) {
-    const ssize_t got = read(file, piece.data(), piece.size());
-    if (got == 0) return text;
-    if (got < 0 && errno != EINTR) return cannot_read(path, errno);
-    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  return too_large(path);
 }
 
 void write_text(std::FILE* to, std::string_view text, const TerminalCommands& commands) {
@@ -104,7 +54,7 @@ Result<CommandOutput> PosixSystem::run(const std::vector<std::string>& argv,
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", argv[0]),
                  "install it, or put its folder on PATH"};
   }
-  return run_child(*program, argv, limit, most_bytes);
+  return run_child(*program, argv, limit, most_output_bytes);
 }
 
 std::optional<std::string> PosixSystem::find_program(std::string_view name) {
@@ -129,11 +79,7 @@ std::optional<std::string> PosixSystem::environment(std::string_view name) {
 }
 
 Result<std::string> PosixSystem::read_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) return cannot_read(path, errno);
-  auto text = text_of(file, path);
-  close(file);
-  return text;
+  return read_file_text(path);
 }
 
 bool PosixSystem::is_folder(const std::string& path) {

@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "launcher/os/storage_patience.hpp"
 
 namespace dllaunch {
+
+namespace fs = std::filesystem;
 
 std::string json_text(const Json& document) {
   return document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
@@ -22,6 +25,9 @@ Json json_object_in(std::string_view text) {
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
   auto text = system.read_file(path);
   if (!text && tells_of_storage(text.error().what)) return text;
+  std::error_code gone;
+  const bool stands = fs::exists(fs::symlink_status(path, gone));
+  if (!text && stands && !fs::is_regular_file(path, gone)) return std::move(text).error();
   const bool refused = !text && text.error().kind == ErrorKind::bad_request;
   if (refused || (text && text->size() > most_bytes))
     return Error{

@@ -17,8 +17,8 @@ std::string json_text(const Json& document);
 /// The document; null if the text is not a JSON object.
 Json json_object_in(std::string_view text);
 
-/// The text of a file in a run directory; empty if there is none. unavailable: it exceeds
-/// `most_bytes`, as no file of dllaunch does, or the file system does not give it.
+/// The text of a file in a run directory; empty if there is none. unavailable: it is no file, it
+/// exceeds `most_bytes`, as no file of dllaunch does, or the file system does not give it.
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes);
 
 }  // namespace dllaunch

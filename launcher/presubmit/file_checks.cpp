@@ -173,8 +173,7 @@ std::string mount_point_in(std::string_view line) {
 bool is_mounted_below(std::string_view folder, const std::string& path, System& system) {
   const auto mounts = system.read_file("/proc/self/mountinfo");
   if (!mounts) return false;
-  const auto lines = split_lines(*mounts);
-  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+  return std::ranges::any_of(split_lines(*mounts), [&](std::string_view line) {
     const auto point = mount_point_in(line) + "/";
     return point.size() > folder.size() && point.starts_with(folder) &&
            (path + "/").starts_with(point);

@@ -71,8 +71,7 @@ std::string python_of(const Job& job) {
 PythonState python_state_in(const std::string& answer) {
   constexpr std::size_t most_packages = 5000;
   // What an environment's start-up files print stands before it.
-  const auto lines = split_lines(answer);
-  const auto document = lines.empty() ? Json() : json_object_in(lines.back());
+  const auto document = json_object_in(last_line(answer));
   PythonState state{.version = value_at<std::string>(document, "version"),
                     .packages = value_at<std::map<std::string, std::string>>(document, "packages")};
   if (state.version.empty()) state.why = "its answer cannot be read";
@@ -97,9 +96,8 @@ PythonState ask_python(System& system, const std::string& program, const LaunchP
   if (!answer) {
     state.why = answer.error().what;
   } else if (answer->exit_code != 0) {
-    const auto lines = split_lines(answer->err);
-    state.why = lines.empty() ? fmt::format("{} exited with {}", program, answer->exit_code)
-                              : std::string(lines.back());
+    state.why = answer->err.empty() ? fmt::format("{} exited with {}", program, answer->exit_code)
+                                    : std::string(last_line(answer->err));
   } else {
     state = python_state_in(answer->out);
   }

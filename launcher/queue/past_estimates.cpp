@@ -45,7 +45,7 @@ std::string path_in(const std::string& run) {
 std::optional<double> started_at(System& system, const std::string& run) {
   const auto text = read_run_file(system, run + "/supervisor.jsonl", largest_record);
   if (!text || text->empty()) return std::nullopt;
-  const auto time_s = value_at<double>(json_object_in(split_lines(*text).front()), "time");
+  const auto time_s = value_at<double>(json_object_in(*split_lines(*text).begin()), "time");
   return is_moment(time_s) ? std::optional(time_s) : std::nullopt;
 }
 

@@ -56,9 +56,10 @@ class SeriesReader {
   }
 
   void forget_after(std::int64_t step) {
-    std::erase_if(series_.steps, [step](const StepEvent& one) { return one.step > step; });
-    std::erase_if(series_.epochs,
-                  [step](const EpochEvent& one) { return one.step && *one.step > step; });
+    auto& steps = series_.steps;  // they ascend, and so do epochs
+    auto& epochs = series_.epochs;
+    while (!steps.empty() && steps.back().step > step) steps.pop_back();
+    while (!epochs.empty() && epochs.back().step > step) epochs.pop_back();
     forget_gpus_from(series_.epochs.empty() ? 0 : series_.epochs.back().epoch + 1);
     newest_.reset();
   }

@@ -205,7 +205,7 @@ bool is_error_line(std::string_view line) {
 
 std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
   constexpr std::size_t most_shown = 400;
-  const auto lines = split_lines(log);
+  const auto lines = list_of_lines(log);
   std::vector<std::size_t> chosen;
   // Half for errors anywhere in the log, the rest for the last lines.
   for (std::size_t i = lines.size(); i-- > 0 && chosen.size() < most / 2;) {

@@ -132,7 +132,8 @@ struct Candidate {
 
 std::optional<ErrorLine> error_in_log(std::string_view log) {
   std::optional<ErrorLine> found;
-  const auto lines = split_lines(log);
+  constexpr std::size_t most_bytes = 1 << 20;  // of the end
+  const auto lines = list_of_lines(log.substr(log.size() - std::min(log.size(), most_bytes)));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = lines[i];
     const bool raised = line.find(traceback) != std::string_view::npos;
@@ -207,7 +208,7 @@ std::optional<FirstError> traceback_at_end(const RunDir& run, double since_s) {
     const auto path = at->path().string();
     if (changed_at_s(path) < since_s) continue;
     const auto text = file_end(path, most_bytes);
-    auto lines = split_lines(text);
+    auto lines = list_of_lines(text);
     while (!lines.empty() && is_blank(lines.back())) lines.pop_back();
     for (std::size_t line = 0; line < lines.size(); ++line) {
       if (lines[line].find(traceback) == std::string_view::npos) continue;

@@ -232,7 +232,7 @@ Journal parse_journal(std::string_view text) {
 
 bool is_readable(const RunDir& run) {
   for (const auto& path : {path_of(run), marker_of(run), run.path + "/.run-id"}) {
-    const int file = open_regular_file(path);
+    const int file = open_regular_file(path, FileLinks::refused);
     if (file < 0 && errno == ENOENT) continue;
     char byte = 0;
     const bool good = file >= 0 && read(file, &byte, 1) >= 0;

@@ -163,15 +163,14 @@ Result<Ok> for_each_line_of_rank(const RunDir& run, int rank, const LogSizes& fr
 }
 
 std::string file_end(const std::string& path, std::size_t most) {
-  const int file = open_regular_file(path);
+  const int file = open_regular_file(path, FileLinks::refused);
   if (file < 0) return "";
   struct stat info {};
   const off_t size = fstat(file, &info) == 0 ? info.st_size : 0;
   const off_t take = std::min(size, static_cast<off_t>(most));
-  std::string text(static_cast<std::size_t>(take), '\0');
-  const ssize_t got = pread(file, text.data(), text.size(), size - take);
+  auto text =
+      bytes_at(file, static_cast<std::uint64_t>(size - take), static_cast<std::uint64_t>(take));
   close(file);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   const auto line = take < size ? text.find('\n') : std::string::npos;
   return line == std::string::npos ? text : text.substr(line + 1);
 }

@@ -80,7 +80,7 @@ std::string new_run_path(const std::string& name) {
 
 std::string read_run_id(const std::string& path) {
   std::array<char, 64> text{};
-  const int file = open_regular_file(path + "/.run-id");
+  const int file = open_regular_file(path + "/.run-id", FileLinks::refused);
   if (file < 0) return "";
   const ssize_t got = read(file, text.data(), text.size());
   close(file);
@@ -180,7 +180,7 @@ void forget_summary(const RunDir& run) {
 }
 
 std::optional<RunLockHolder> owner_of(const RunDir& run) {
-  const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular_file(run.path + "/.lock", FileLinks::refused);
   if (fd < 0) return std::nullopt;
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   std::array<char, 300> text{};

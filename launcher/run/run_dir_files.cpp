@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -141,6 +142,57 @@ std::uint64_t own_files(const RunDir& run) {
     all += std::hash<std::string>()(fmt::format("{} {} {}", at->path().string(), size, time));
   }
   return all;
+}
+
+namespace {
+
+/// "a pipe"; empty: a file, or a folder where there may be one. Costs no stat() but for links.
+std::string_view odd_kind(const fs::directory_entry& entry, bool folder, bool may_be_link) {
+  std::error_code gone;
+  const auto kind = entry.symlink_status(gone).type();
+  const auto behind = kind == fs::file_type::symlink ? entry.status(gone).type() : kind;
+  switch (behind) {
+    case fs::file_type::regular:
+      if (folder) return "a file, not a folder";
+      return kind == behind || may_be_link ? "" : "a link";
+    case fs::file_type::directory:
+      return folder ? "" : "a folder, not a file";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::not_found:
+      return kind == behind ? "" : "a link to nothing";
+    case fs::file_type::none:
+      return "";
+    default:
+      return "a device or a socket";
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> odd_files(const RunDir& run) {
+  constexpr std::size_t most = 5;
+  constexpr std::array<std::string_view, 4> read_within = {"out/", "ranks/", "autopsy/",
+                                                           "timeline/"};
+  std::vector<std::string> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(run.path, error), end;
+       !error && at != end && found.size() < most; at.increment(error)) {
+    const auto name = at->path().filename().string();
+    const bool within = at.depth() > 0;
+    const auto* const row = within ? nullptr : run_dir_file(name);
+    if (within || row == nullptr || std::ranges::find(read_within, row->name) == read_within.end())
+      at.disable_recursion_pending();
+    if (!within && row == nullptr) continue;
+    std::error_code gone;
+    const bool folder = within ? at->is_directory(gone) : row->name.ends_with('/');
+    const auto kind = odd_kind(*at, folder, name.ends_with(".yaml") || name.starts_with("image.s"));
+    if (!kind.empty())
+      found.push_back(
+          fmt::format("{} is {}", at->path().lexically_relative(run.path).string(), kind));
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 const RunDirFile* run_dir_file(std::string_view name) {

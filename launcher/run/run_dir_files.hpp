@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/run/run_dir.hpp"
 
@@ -23,6 +25,11 @@ std::span<const RunDirFile> run_dir_files();
 
 /// Returns the row of a file or folder by its name in the directory; nullptr: unknown.
 const RunDirFile* run_dir_file(std::string_view name);
+
+/// What stands in the place of the run's files and is not read, as dllaunch has not written it:
+/// "out/rank-0000-n1.log is a link". A link to a job file, and to a folder in the run, is the
+/// user's.
+std::vector<std::string> odd_files(const RunDir& run);
 
 /// Identifies what the program itself has written into the run's directory, by names, sizes and
 /// times of its files: another number means that it has saved something since.

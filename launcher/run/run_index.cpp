@@ -126,7 +126,7 @@ std::string_view name_in_run(std::string_view folder) {
 
 bool holds_a_run(const std::string& path) {
   std::error_code ignored;
-  return fs::is_regular_file(path + "/plan.json", ignored);
+  return fs::exists(fs::symlink_status(path + "/plan.json", ignored));
 }
 
 std::string whole_of(const std::string& run_dir) {

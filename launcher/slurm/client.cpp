@@ -136,9 +136,9 @@ Result<std::string> ask_patiently(System& system, const Argv& argv, seconds limi
   };
   if (!output) return failed(output.error().kind, output.error().what);
   if (output->exit_code == 0) return std::move(output->out);
-  const auto lines = split_lines(output->err);
   return failed(is_not_configured(output->err) ? ErrorKind::bad_request : ErrorKind::unavailable,
-                lines.empty() ? fmt::format("exit code {}", output->exit_code) : lines.back());
+                output->err.empty() ? fmt::format("exit code {}", output->exit_code)
+                                    : std::string(last_line(output->err)));
 }
 
 /// scontrol's text has been stable since 20.11; JSON is the fallback.

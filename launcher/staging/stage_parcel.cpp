@@ -1,6 +1,5 @@
 #include "launcher/staging/stage_parcel.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "launcher/plan/stage.hpp"
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -49,7 +49,7 @@ std::string parcel_path(const std::string& stage_folder, const std::string& name
 
 Result<std::string> file_checksum(const std::string& path) {
   constexpr std::size_t piece_bytes = 4 << 20;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open_regular_file(path);
   if (file < 0) return cannot_read(path);
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                        &XXH3_freeState);

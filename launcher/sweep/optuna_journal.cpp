@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "support/run_file.hpp"
 #include "support/shared_memory.hpp"
 
 namespace dllaunch {
@@ -163,7 +164,8 @@ Result<Ok> OptunaJournal::append(std::span<const Json> records) {
   const auto lock = SymlinkLock::take(path_, say_);
   if (!lock) return lock.error();
   if (auto whole = check_whole(); !whole) return whole;
-  const FileDescriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const FileDescriptor file(
+      open_run_file(path_.substr(0, path_.rfind('/')), path_, O_RDWR | O_CREAT));
   if (file.get() < 0) return refusal("open", path_);
   const off_t end = end_of_lines(file.get());
   if (end != ::lseek(file.get(), 0, SEEK_END)) {

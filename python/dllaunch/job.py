@@ -113,13 +113,18 @@ def _pause(status: dict[str, Any]) -> float:
     return 10.0 if status["launcher"] == "slurm" else 0.5
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe or a link may stand in the file's place."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+
+
 def _events_from(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
     """The events from `offset` on that are complete, and where the next one begins."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
             file.seek(offset)
             text = file.read()
-    except FileNotFoundError:
+    except OSError:
         return [], offset
     end = text.rfind(b"\n") + 1
     events = []

@@ -35,10 +35,8 @@ std::string beginning_of(const fs::path& file) {
   struct stat info {};
   constexpr off_t most_bytes = most_lines * (longest_line + 1);
   const off_t size = fstat(opened, &info) == 0 ? std::min(info.st_size, most_bytes) : 0;
-  std::string text(static_cast<std::size_t>(size), '\0');
-  const ssize_t got = pread(opened, text.data(), text.size(), 0);
+  auto text = bytes_at(opened, 0, static_cast<std::uint64_t>(size));
   close(opened);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   return text;
 }
 

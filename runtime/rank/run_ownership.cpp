@@ -17,6 +17,8 @@
 #include <random>
 #include <vector>
 
+#include "support/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -111,14 +113,11 @@ RunOwner parse(std::string_view text) {
 
 /// Returns an empty owner if the name is not a regular file.
 RunOwner read_holder(const fs::path& name) {
-  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  const int file = open_regular_file(name.string(), FileLinks::refused);
   if (file < 0) return {};
-  struct stat info {};
-  std::array<char, longest_text> text{};
-  const bool plain = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
-  const ssize_t got = plain ? ::read(file, text.data(), text.size()) : -1;
+  const auto text = bytes_at(file, 0, longest_text);
   ::close(file);
-  return got > 0 ? parse({text.data(), static_cast<std::size_t>(got)}) : RunOwner{};
+  return parse(text);
 }
 
 /// Returns whether the file exists with all of its text.

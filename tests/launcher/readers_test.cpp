@@ -15,19 +15,23 @@
 #include "launcher/autopsy/flight_record.hpp"
 #include "launcher/autopsy/pickle.hpp"
 #include "launcher/autopsy/python_stacks.hpp"
+#include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/moment.hpp"
 #include "launcher/base/time_span.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/config/yaml_tree.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/curve.hpp"
+#include "launcher/daemon/run_text.hpp"
 #include "launcher/doctor/proc_text.hpp"
 #include "launcher/failures/book_rates.hpp"
 #include "launcher/failures/outages.hpp"
 #include "launcher/init/convert_sbatch.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/job/load_job.hpp"
 #include "launcher/job/rank_launcher.hpp"
 #include "launcher/links/link_history.hpp"
 #include "launcher/links/link_messages.hpp"
@@ -41,6 +45,7 @@
 #include "launcher/nodes/compact_sightings.hpp"
 #include "launcher/nodes/judge_nodes.hpp"
 #include "launcher/os/ancestors.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/os/program_version.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/plan/pipeline/rank_stages.hpp"
@@ -50,14 +55,21 @@
 #include "launcher/provenance/code_state.hpp"
 #include "launcher/provenance/provenance.hpp"
 #include "launcher/provenance/python_state.hpp"
+#include "launcher/provenance/record_provenance.hpp"
 #include "launcher/provenance/versions.hpp"
 #include "launcher/rank/rank_shim.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
+#include "launcher/report/rank_times.hpp"
 #include "launcher/report/run_series.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/run/run_dir_files.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/run/summary.hpp"
 #include "launcher/slurm/array_tasks.hpp"
 #include "launcher/slurm/client.hpp"
 #include "launcher/slurm/gres.hpp"
@@ -70,16 +82,24 @@
 #include "launcher/slurm/slurm_json.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 #include "launcher/slurm/slurm_time.hpp"
+#include "launcher/staging/stage_parcel.hpp"
 #include "launcher/supervise/corruption.hpp"
 #include "launcher/supervise/hold/retry_order.hpp"
+#include "launcher/supervise/supervised_run.hpp"
+#include "launcher/sweep/stored_sweep.hpp"
+#include "launcher/sweep/trial_metric.hpp"
+#include "launcher/timeline/timeline_sources.hpp"
 #include "runtime/communicators/tcp/hello.hpp"
 #include "runtime/rank/run_ownership.hpp"
 #include "runtime/watchdog/kernel_view.hpp"
+#include "support/file_text.hpp"
 #include "support/id_set.hpp"
 #include "support/json.hpp"
 #include "support/parse_number.hpp"
 #include "support/random.hpp"
+#include "tests/launcher/files_of_a_run.hpp"
 #include "tests/support/large_inputs.hpp"
+#include "tests/support/odd_files.hpp"
 #include "tests/support/sanitizer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/discovery/cgroup_paths.hpp"
@@ -352,6 +372,108 @@ TEST(Readers, EveryOneHasARow) {
   for (const auto* room : {"support", "topology", "runtime", "launcher"})
     for (const auto& name : readers_in_headers(room))
       EXPECT_TRUE(rows.contains(name)) << name << "() reads text: give it a row";
+}
+
+using Path = const std::string&;
+
+RunDir run_at(Path folder) {
+  return {.path = folder};
+}
+
+/// A reader of a file, or of a folder in which every file of a run is odd.
+struct FileReader {
+  std::string_view name;
+  std::string_view what;  // it reads, in the table of docs/explanation/security.md
+  void (*read)(System& system, Path folder, Path file);
+};
+
+const FileReader file_readers[] = {
+    {"file_checksum", "a data set that `stage:` copies",
+     [](System&, Path, Path file) { use(file_checksum(file)); }},
+    {"file_end", "`supervisor.jsonl`",
+     [](System&, Path, Path file) { use(file_end(file, 65536)); }},
+    {"find_timelines", "`timeline/`",
+     [](System&, Path f, Path) { use(find_timelines(f + "/timeline")); }},
+    {"holder_of", "the daemon's lock", [](System&, Path, Path file) { use(holder_of(file)); }},
+    {"load_any_job", "a job file or script that you name",
+     [](System& s, Path, Path file) { use(load_any_job(s, file, {})); }},
+    {"load_job", "`job.yaml`", [](System& s, Path, Path file) { use(load_job(s, file, {})); }},
+    {"load_topology", "a topology", [](System&, Path, Path file) { use(load_topology(file)); }},
+    {"newest_checkpoint", "`checkpoints/`",
+     [](System&, Path f, Path) { use(newest_checkpoint(run_at(f))); }},
+    {"newest_stacks", "`autopsy/`", [](System&, Path f, Path) { use(newest_stacks(f)); }},
+    {"owner_of", "`.lock`", [](System&, Path f, Path) { use(owner_of(run_at(f))); }},
+    {"read_curve", "`events.jsonl`", [](System&, Path, Path file) { use(read_curve(file, 1000)); }},
+    {"read_event_readings", "`events.jsonl`",
+     [](System&, Path, Path file) { use(read_event_readings(file, 0)); }},
+    {"read_events", "`events.jsonl`",
+     [](System&, Path f, Path) { use(read_events(run_at(f), 0, 1 << 20)); }},
+    {"read_file", "cluster profile that you name",
+     [](System& s, Path, Path file) { use(s.read_file(file)); }},
+    {"read_file_text", "`/dev/stdin` and `<(COMMAND)`",
+     [](System&, Path, Path file) { use(read_file_text(file)); }},
+    {"read_journal", "`supervisor.jsonl`",
+     [](System&, Path f, Path) { use(read_journal(run_at(f))); }},
+    {"read_log", "`out/`",
+     [](System&, Path f, Path) { use(read_log(run_at(f), "n1.log", 0, 1 << 20)); }},
+    {"read_metric", "`events.jsonl`",
+     [](System&, Path f, Path) { use(read_metric(run_at(f), {}, {})); }},
+    {"read_provenance", "`provenance.json`",
+     [](System& s, Path f, Path) { use(read_provenance(s, run_at(f))); }},
+    {"read_rank_times", "`ranks.csv`",
+     [](System&, Path, Path file) { use(read_rank_times(file)); }},
+    {"read_run_file", "`plan.json`",
+     [](System& s, Path, Path file) { use(read_run_file(s, file, 1 << 20)); }},
+    {"read_run_id", "`.run-id`", [](System&, Path f, Path) { use(read_run_id(f)); }},
+    {"read_series", "`events.jsonl`", [](System&, Path, Path file) { use(read_series(file)); }},
+    {"read_stored_run", "`plan.json`", [](System& s, Path f, Path) { use(read_stored_run(s, f)); }},
+    {"read_supervised_run", "`job.yaml`",
+     [](System& s, Path f, Path) { use(read_supervised_run(s, f, {})); }},
+    {"read_totals", "`events.jsonl`",
+     [](System&, Path f, Path) { use(read_totals(run_at(f), 0)); }},
+    {"stored_sweep", "`optuna.journal`", [](System& s, Path f, Path) { use(stored_sweep(s, f)); }},
+    {"traceback_at_end", "`out/`",
+     [](System&, Path f, Path) { use(traceback_at_end(run_at(f), 0)); }},
+};
+
+class OddFiles : public testing::TestWithParam<OddFile> {};
+
+TEST_P(OddFiles, EndNoReader) {
+  const TemporaryFolder place;
+  const auto run = place.path() + "/run";
+  const auto file = run + "/other.json";
+  for (const auto& path : files_of_a_run()) put_in_place(GetParam(), run + "/" + path);
+  for (const auto* of_a_sweep : {"sweep.json", "optuna.journal", "other.json"})
+    put_in_place(GetParam(), run + "/" + of_a_sweep);
+  PosixSystem system(Console{});
+  for (const auto& reader : file_readers)
+    EXPECT_EQ(why_not_read([&] { reader.read(system, run, file); }), "") << reader.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, OddFiles, testing::ValuesIn(odd_files_to_put()),
+                         [](const auto& row) { return "Kind" + std::to_string(row.index); });
+
+TEST(FileReaders, EveryOneHasARow) {
+  std::set<std::string_view> rows;
+  for (const auto& reader : file_readers) rows.insert(reader.name);
+  // A vendor's library, files of the kernel, git, and of an open file.
+  for (const auto* other : {"read_nvml", "read_nvml_states", "read_rocm_smi", "read_sysfs_gpus",
+                            "read_amd_states", "read_rapl", "read_code_state", "read_head"})
+    rows.insert(other);
+  for (const auto* room : {"support", "topology", "runtime", "launcher"})
+    for (const auto& name : file_readers_in_headers(room))
+      EXPECT_TRUE(rows.contains(name)) << name << "() reads a file: give it a row";
+}
+
+TEST(FileReaders, AreInTheTableOfThePage) {
+  const auto page = *read_file_text(DLLAUNCH_SOURCE_DIR "/docs/explanation/security.md");
+  const auto from = page.find("## What is read");
+  ASSERT_NE(from, std::string::npos);
+  const auto table = page.substr(from, page.find("\n## ", from) - from);
+  for (const auto& reader : file_readers)
+    EXPECT_THAT(table, testing::HasSubstr(reader.what)) << reader.name;
+  for (const auto& file : run_dir_files())
+    EXPECT_THAT(table, testing::HasSubstr(fmt::format("`{}`", file.name)));
 }
 
 }  // namespace

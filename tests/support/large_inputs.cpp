@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <new>
 #include <regex>
 #include <set>
@@ -31,9 +32,7 @@ constexpr int memory_exit = 77;
 /// Three seconds, for a machine three times slower than one on which it takes one.
 constexpr int most_reading_s = 3;
 
-std::size_t most_reading_bytes() {
-  return full_tier() ? 400'000'000 : 100'000'000;
-}
+constexpr std::size_t most_reading_bytes = 100'000'000;
 
 struct Sample {
   std::string head;
@@ -110,7 +109,7 @@ double cpu_seconds() {
   const Sample sample(reader.sample);
   for (; at < count_of_inputs(); ++at) {
     const auto input = large_input(sample, at, bytes);
-    const auto memory = static_cast<rlim_t>(mapped_bytes() + most_reading_bytes());
+    const auto memory = static_cast<rlim_t>(mapped_bytes() + most_reading_bytes);
     const rlimit most{.rlim_cur = memory, .rlim_max = RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &most);
     const auto seconds = static_cast<rlim_t>(cpu_seconds() + most_reading_s + 1);
@@ -125,7 +124,7 @@ double cpu_seconds() {
 
 std::string words_of_end(int status) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == memory_exit)
-    return fmt::format("{} MB of memory are not enough", most_reading_bytes() / 1'000'000);
+    return fmt::format("{} MB of memory are not enough", most_reading_bytes / 1'000'000);
   if (WIFEXITED(status)) return fmt::format("it ends the process: {}", WEXITSTATUS(status));
   if (WTERMSIG(status) == SIGXCPU) return fmt::format("{} s of CPU are not enough", most_reading_s);
   return fmt::format("it is ended by {}", strsignal(WTERMSIG(status)));
@@ -152,12 +151,11 @@ std::vector<std::string> inputs_too_large_for(const SizedReader& reader) {
   return too_large;
 }
 
-std::vector<std::string> readers_in_headers(const std::string& room) {
-  static const std::regex reader(
-      R"(\b((?:parse|read|expand|convert)_\w+|lint|\w+_in|\w+_from|\w+_from_\w+)\()"
-      R"((?:std::string_view|const std::string&)\s+(\w+))");
-  static const std::set<std::string> no_text = {"path", "dir",  "folder",      "file",
-                                                "name", "root", "events_path", "run_dir"};
+namespace {
+
+/// The functions of the room's headers that `form` finds, without those whose parameter is unfit.
+std::vector<std::string> functions_in_headers(const std::string& room, const std::regex& form,
+                                              const std::function<bool(const std::string&)>& fits) {
   std::set<std::string> names;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(DLLAUNCH_SOURCE_DIR + ("/" + room))) {
@@ -167,11 +165,33 @@ std::vector<std::string> readers_in_headers(const std::string& room) {
       if (line.find("//") != std::string::npos || line.find("return ") != std::string::npos)
         continue;
       std::smatch found;
-      if (std::regex_search(line, found, reader) && !no_text.contains(found[2]))
-        names.insert(found[1]);
+      if (std::regex_search(line, found, form) && fits(found[2])) names.insert(found[1]);
     }
   }
   return {names.begin(), names.end()};
+}
+
+const std::set<std::string> of_files = {"path", "dir",         "folder",        "file",
+                                        "spec", "root",        "run",           "run_dir",
+                                        "name", "events_path", "step_directory"};
+
+}  // namespace
+
+std::vector<std::string> readers_in_headers(const std::string& room) {
+  static const std::regex reader(
+      R"(\b((?:parse|read|expand|convert)_\w+|lint|\w+_in|\w+_from|\w+_from_\w+)\()"
+      R"((?:std::string_view|const std::string&)\s+(\w+))");
+  return functions_in_headers(room, reader,
+                              [](const std::string& name) { return !of_files.contains(name); });
+}
+
+std::vector<std::string> file_readers_in_headers(const std::string& room) {
+  static const std::regex reader(
+      R"(\b((?:read|load|find|newest|stored|owner|holder|file)_\w+|\w+_at_end)\((?:System& \w+, )?)"
+      R"((?:const std::string&|const RunDir&|const std::filesystem::path&)\s+(\w+))");
+  return functions_in_headers(room, reader, [](const std::string& name) {
+    return name != "name" && of_files.contains(name);
+  });
 }
 
 }  // namespace dllaunch

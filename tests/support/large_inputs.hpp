@@ -18,11 +18,13 @@ struct SizedReader {
 };
 
 /// The inputs that a reader does not read within the limits: "TOKEN repeated: 3 s of CPU are not
-/// enough". Inputs have 1 MB, and a reader 3 s of CPU and 100 MB beside it; in the full tier 10 MB
-/// and, as a list of the lines of 10 MB of newlines alone has 270 MB, 400 MB.
+/// enough". Inputs have 1 MB, in the full tier 10 MB, and a reader 3 s of CPU and 100 MB beside it.
 std::vector<std::string> inputs_too_large_for(const SizedReader& reader);
 
 /// The functions of `room`'s headers that read a text, by their names and first parameter.
 std::vector<std::string> readers_in_headers(const std::string& room);
+
+/// The same of those that read a file, or files of a folder.
+std::vector<std::string> file_readers_in_headers(const std::string& room);
 
 }  // namespace dllaunch

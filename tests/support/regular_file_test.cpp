@@ -28,6 +28,20 @@ TEST(RegularFile, OpensFilesAndLinksToThem) {
   }
 }
 
+TEST(RegularFile, WhereLinksAreRefusedIsNoLink) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/file") << "text";
+  std::filesystem::create_symlink("file", folder.path() + "/link");
+  EXPECT_EQ(open_regular_file(folder.path() + "/link", FileLinks::refused), -1);
+  EXPECT_EQ(errno, ELOOP);
+  const int file = open_regular_file(folder.path() + "/file", FileLinks::refused);
+  EXPECT_EQ(bytes_at(file, 1, 2), "ex");
+  EXPECT_EQ(bytes_at(file, 3, 9), "t");
+  EXPECT_EQ(bytes_at(file, 9, 9), "");
+  close(file);
+  EXPECT_EQ(bytes_at(-1, 0, 9), "");
+}
+
 TEST(RegularFile, WaitsForNothing) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder.path() + "/pipe").c_str(), 0600), 0);

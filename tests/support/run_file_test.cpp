@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -60,6 +61,13 @@ TEST_F(RunFile, ALinkIsNotFollowed) {
   fs::create_symlink("other", path("link"));
   EXPECT_EQ(mode_after_opening("link", append), perms::unknown);
   EXPECT_EQ(fs::status(path("other")).permissions(), ours);
+}
+
+TEST_F(RunFile, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(mode_after_opening("pipe", append), perms::unknown);
+  EXPECT_EQ(mode_after_opening("pipe", O_RDWR), perms::unknown);
+  EXPECT_EQ(errno, EINVAL);
 }
 
 TEST(TemporaryBeside, IsAnotherNameEachTimeInTheSameFolder) {

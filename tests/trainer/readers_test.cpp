@@ -7,21 +7,28 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 
 #include "tests/support/large_inputs.hpp"
+#include "tests/support/odd_files.hpp"
 #include "tests/support/sanitizer.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "trainer/checkpoints/checkpoint.hpp"
+#include "trainer/checkpoints/checkpoint_retention.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/data/datasets/dataset.hpp"
 #include "trainer/data/datasets/idx.hpp"
 #include "trainer/data/datasets/npy_header.hpp"
+#include "trainer/data/datasets/token_files.hpp"
 #include "trainer/integrity/drill.hpp"
 #include "trainer/integrity/verdict.hpp"
 #include "trainer/reports/csv.hpp"
 #include "trainer/reports/peak_memory.hpp"
 #include "trainer/tensors/safetensors.hpp"
+#include "trainer/tuning/choices.hpp"
 
 namespace dllaunch {
 namespace {
@@ -85,6 +92,63 @@ TEST(TrainerReaders, EveryOneHasARow) {
   for (const auto& reader : readers) rows.insert(reader.name);
   for (const auto& name : readers_in_headers("trainer"))
     EXPECT_TRUE(rows.contains(name)) << name << "() reads text: give it a row";
+}
+
+using Path = const std::string&;
+
+/// A reader of a file, or of a folder in which every file is odd.
+struct FileReader {
+  std::string_view name;
+  void (*read)(Path folder, Path file);
+};
+
+void open_data_sets(Path folder) {
+  for (const auto& entry : datasets())
+    if (entry.files) use(entry.open({.path = folder}));
+}
+
+void append_a_row(Path file) {
+  constexpr std::string_view columns[] = {"loss"};
+  const std::optional<double> numbers[] = {0.5};
+  use(EpochTable(file, columns).append(1, numbers));
+}
+
+const FileReader file_readers[] = {
+    {"append", [](Path folder, Path) { append_a_row(folder + "/metrics.csv"); }},
+    {"datasets", [](Path folder, Path) { open_data_sets(folder); }},
+    {"find_best_checkpoint", [](Path f, Path) { use(find_best_checkpoint(f, "loss", "")); }},
+    {"find_newest_checkpoint", [](Path f, Path) { use(find_newest_checkpoint(f)); }},
+    {"find_token_files", [](Path folder, Path) { use(find_token_files(folder)); }},
+    {"read_checkpoint", [](Path f, Path) { use(read_checkpoint(f + "/step-00000001")); }},
+    {"read_choices", [](Path folder, Path) { use(read_choices(folder)); }},
+    {"read_config", [](Path, Path file) { use(read_config(file)); }},
+    {"read_metrics", [](Path f, Path) { use(read_metrics(f + "/step-00000001")); }},
+    {"read_safetensors", [](Path, Path file) { use(read_safetensors(file)); }},
+};
+
+class OddTrainerFiles : public testing::TestWithParam<OddFile> {};
+
+TEST_P(OddTrainerFiles, EndNoReader) {
+  const TemporaryFolder place;
+  const auto file = place.path() + "/a.safetensors";
+  for (const auto* name :
+       {"a.safetensors", "choices.json", "metrics.csv", "step-00000001/state.json",
+        "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte", "data_batch_1.bin", "test_batch.bin", "train.bin", "val.bin",
+        "train_images.npy", "train_labels.npy", "train/a/1.jpg"})
+    put_in_place(GetParam(), place.path() + "/" + name);
+  for (const auto& reader : file_readers)
+    EXPECT_EQ(why_not_read([&] { reader.read(place.path(), file); }), "") << reader.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, OddTrainerFiles, testing::ValuesIn(odd_files_to_put()),
+                         [](const auto& row) { return "Kind" + std::to_string(row.index); });
+
+TEST(TrainerFileReaders, EveryOneHasARow) {
+  std::set<std::string_view> rows = {"read_whole_file"};  // of which the size is judged by others
+  for (const auto& reader : file_readers) rows.insert(reader.name);
+  for (const auto& name : file_readers_in_headers("trainer"))
+    EXPECT_TRUE(rows.contains(name)) << name << "() reads a file: give it a row";
 }
 
 }  // namespace

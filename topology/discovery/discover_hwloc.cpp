@@ -417,7 +417,8 @@ std::optional<Error> refuse_by_text(const std::string& path, const std::string& 
 // Runs in a child: a pipe may block forever, and hwloc may crash.
 Result<std::string> json_of_xml(const std::string& path) {
   const auto text = read_file_text(path);
-  if (!text) return text.error();
+  if (!text)
+    return Error{ErrorKind::bad_request, text.error().what, "check the name and its permissions"};
   if (auto refusal = refuse_by_text(path, *text)) return *std::move(refusal);
   auto loaded = new_topology();
   if (!loaded) return std::move(loaded).error();

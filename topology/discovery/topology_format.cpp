@@ -161,7 +161,8 @@ Result<Topology> load_topology(const std::string& spec) {
   if (!spec.ends_with(".json")) return topology_from_xml(spec);
 
   const auto text = read_file_text(spec);
-  if (!text) return text.error();
+  if (!text)
+    return Error{ErrorKind::bad_request, text.error().what, "check the name and its permissions"};
   const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (const auto limit = document.is_discarded() ? exceeded_json_limit(*text) : ""; !limit.empty())
     return Error{ErrorKind::bad_request, fmt::format("{} is too large: {}", spec, limit),

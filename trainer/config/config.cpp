@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "support/file_text.hpp"
 #include "trainer/config/config_choices.hpp"
 #include "trainer/config/config_keys.hpp"
 #include "trainer/config/fine_tuning_keys.hpp"
@@ -447,14 +447,11 @@ Result<TrainConfig> parse_config(std::string_view json) {
 }
 
 Result<TrainConfig> read_config(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) {
-    return Error{ErrorKind::bad_request, fmt::format("cannot read {}", file.string()),
+  const auto text = read_file_text(file.string());
+  if (!text)
+    return Error{ErrorKind::bad_request, text.error().what,
                  "`dllaunch run` writes it as RUN/train.json"};
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
-  auto config = parse_config(text.str());
+  auto config = parse_config(*text);
   if (config) return config;
   Error error = std::move(config).error();
   std::string located;

@@ -1,13 +1,12 @@
 #include "trainer/reports/csv.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "support/file_text.hpp"
 #include "support/parse_number.hpp"
 #include "trainer/reports/report_file.hpp"
 
@@ -100,18 +99,17 @@ Result<Ok> EpochTable::append(std::int64_t epoch, const std::string& rows) {
 }
 
 Result<Ok> EpochTable::make_room(std::int64_t epoch) const {
-  std::string text;
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(file_, ignored)) {
-    std::ifstream in(file_, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  const auto kept = rows_before(text, header_, epoch);
+  constexpr std::size_t most_bytes = 256 << 20;
+  const auto text = read_file_text(file_.string(), FileLinks::followed, most_bytes);
+  std::error_code unknown;
+  const bool is_file = std::filesystem::is_regular_file(file_, unknown);
+  const auto kept =
+      text || !is_file ? rows_before(text ? *text : "", header_, epoch) : std::nullopt;
   if (!kept) {
     if (auto aside = set_file_aside(file_); !aside) return aside;
     return replace_file(file_, header_ + "\n");
   }
-  return *kept == text ? Result<Ok>(Ok{}) : replace_file(file_, *kept);
+  return text && *kept == *text ? Result<Ok>(Ok{}) : replace_file(file_, *kept);
 }
 
 }  // namespace dllaunch

@@ -5,14 +5,16 @@
 #include <cassert>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <optional>
+
+#include <unistd.h>
 
 #include <fmt/core.h>
 
 #include "support/json.hpp"
 #include "support/json_text.hpp"
+#include "support/regular_file.hpp"
 #include "trainer/tensors/whole_file.hpp"
 
 namespace dllaunch {
@@ -257,14 +259,13 @@ namespace {
 
 /// Reads only the header, so that a large file in another format is rejected quickly.
 Result<Ok> judge_header(const std::filesystem::path& path, std::uint64_t bytes) {
-  std::ifstream in(path, std::ios::binary);
-  std::array<char, length_bytes> start{};
-  in.read(start.data(), start.size());
-  const auto read = std::as_bytes(std::span(start)).first(static_cast<std::size_t>(in.gcount()));
-  const auto length = header_length(read, bytes);
+  const int file = open_regular_file(path.string());
+  if (file < 0) return broken("it was replaced while it was read");
+  const auto start = bytes_at(file, 0, length_bytes);
+  const auto length = header_length(std::as_bytes(std::span(start)), bytes);
+  const auto text = length ? bytes_at(file, length_bytes, *length) : std::string();
+  ::close(file);
   if (!length) return length.error();
-  std::string text(*length, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
   auto layout = read_layout(text, bytes - length_bytes - *length);
   if (!layout) return std::move(layout).error();
   return Ok{};

@@ -4,12 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "support/file_text.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
@@ -297,10 +297,11 @@ void Guard::take_up_suspicion() {
   std::int64_t length = 0;
   std::string text;
   if (communicator_.rank() == 0) {
-    std::ifstream in(file(), std::ios::binary);
-    text.resize(most_suspicion_bytes + 1);
-    in.read(text.data(), std::ssize(text));
-    length = in.gcount();
+    auto stored = read_file_text(file().string(), FileLinks::refused, most_suspicion_bytes);
+    std::error_code unknown;
+    // What is there and cannot be read is refused below, as no document.
+    if (stored || std::filesystem::exists(file(), unknown)) text = stored ? *stored : "?";
+    length = std::ssize(text);
   }
   communicator_.wait(communicator_.broadcast(&length, 1, DType::i64, /*root=*/0));
   if (length == 0) return;

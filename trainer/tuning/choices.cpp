@@ -2,16 +2,17 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 
+#include "support/file_text.hpp"
 #include "support/json_fields.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
 namespace {
+
+constexpr std::size_t most_bytes = 1 << 20;
 
 std::filesystem::path file_of(const std::filesystem::path& run_dir) {
   return run_dir / "choices.json";
@@ -30,11 +31,10 @@ void visit_fields(Field& field, Choices& choices) {
 
 Result<Choices> read_choices(const std::filesystem::path& run_dir) {
   const auto file = file_of(run_dir);
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return Choices{};
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  const auto text = read_file_text(file.string(), FileLinks::refused, most_bytes);
+  if (std::error_code none; !text && !std::filesystem::exists(file, none)) return Choices{};
   Choices choices;
-  const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(text ? *text : "", nullptr, /*allow_exceptions=*/false);
   if (!read_fields(document, choices).empty())
     return Error{ErrorKind::bad_request, file.string() + " is damaged",
                  "remove it, and batch_size and lr are chosen again"};

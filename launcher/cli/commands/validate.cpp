@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"
@@ -39,7 +40,7 @@ std::string command_shown(const Job& job) {
   const Json& run = job.resolved["run"];
   if (!run.is_string()) return shell_join(job.run_command);
   const auto text = run.get<std::string>();
-  const auto lines = split_lines(text).size();
+  const auto lines = std::ranges::distance(split_lines(text));
   return lines == 1 ? text : fmt::format("{} lines of bash", lines);
 }
 

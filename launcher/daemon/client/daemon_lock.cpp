@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "support/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -44,7 +46,7 @@ std::string own_host() {
 /// Returns when the signature was last renewed, by the file system's clock. Opens the file again: a
 /// network file system may answer for an open file from its cache.
 std::pair<long, long> renewed_at(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular_file(path);
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0) info = {};
   if (fd >= 0) close(fd);
@@ -120,7 +122,7 @@ DaemonLock::~DaemonLock() {
 }
 
 std::optional<LockHolder> holder_of(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_regular_file(path);
   if (fd < 0) return std::nullopt;
   std::optional<LockHolder> holder;
   if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) holder = signature_in(fd);

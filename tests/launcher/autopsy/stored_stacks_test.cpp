@@ -84,6 +84,32 @@ TEST(StoredStacks, OfADamagedFileAreNone) {
   }
 }
 
+/// What a link leads to would stand in a page that is passed on.
+TEST(StoredStacks, BehindALinkOrAPipeAreNone) {
+  const TemporaryFolder run;
+  const TemporaryFolder other;
+  ASSERT_TRUE(keep_stacks(other.path(), hung_report(), StacksKind::hang, "x", 1'795'766'400));
+  const auto name = "/autopsy/20261127-080000";
+  fs::create_directories(run.path() + "/autopsy");
+  for (const auto* end : {".json", ".txt"}) {
+    fs::copy_file(other.path() + name + ".json", run.path() + name + ".json",
+                  fs::copy_options::overwrite_existing);
+    fs::copy_file(other.path() + name + ".txt", run.path() + name + ".txt",
+                  fs::copy_options::overwrite_existing);
+    EXPECT_TRUE(newest_stacks(run.path()));
+    fs::remove(run.path() + name + end);
+    fs::create_symlink(other.path() + name + end, run.path() + name + end);
+    EXPECT_FALSE(newest_stacks(run.path())) << end;
+    fs::remove(run.path() + name + end);
+    ASSERT_EQ(mkfifo((run.path() + name + end).c_str(), 0600), 0);
+    EXPECT_FALSE(newest_stacks(run.path())) << end;
+    fs::remove(run.path() + name + end);
+  }
+  fs::remove_all(run.path() + "/autopsy");
+  fs::create_directory_symlink(other.path() + "/autopsy", run.path() + "/autopsy");
+  EXPECT_FALSE(newest_stacks(run.path()));
+}
+
 TEST(StoredStacks, PythonIsPreparedUnlessTheJobSaysNo) {
   const TemporaryFolder run;
   const std::string file = python_start_folder(run.path()) + "/sitecustomize.py";

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdint>
+#include <iterator>
+#include <ranges>
+#include <string>
 
 #include "support/parse_number.hpp"
 
@@ -13,10 +16,27 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(Split, LinesHaveNoEnds) {
-  EXPECT_THAT(split_lines("a\n\nb"), ElementsAre("a", "", "b"));
-  EXPECT_THAT(split_lines("a\n"), ElementsAre("a"));
-  EXPECT_THAT(split_lines("\n"), ElementsAre(""));
-  EXPECT_THAT(split_lines(""), IsEmpty());
+  EXPECT_THAT(list_of_lines("a\n\nb"), ElementsAre("a", "", "b"));
+  EXPECT_THAT(list_of_lines("a\n"), ElementsAre("a"));
+  EXPECT_THAT(list_of_lines("\n"), ElementsAre(""));
+  EXPECT_THAT(list_of_lines(""), IsEmpty());
+}
+
+TEST(Split, LinesAreFoundOneByOne) {
+  const std::string_view text = "a\n\nb";
+  std::string seen;
+  for (const auto line : split_lines(text)) seen += "<" + std::string(line) + ">";
+  EXPECT_EQ(seen, "<a><><b>");
+  EXPECT_EQ(std::ranges::distance(split_lines("\n\n")), 2);
+  EXPECT_EQ(std::ranges::distance(split_lines("")), 0);
+  static_assert(std::forward_iterator<Lines::Iterator>);
+}
+
+TEST(Split, TheLastLineIsThatOfTheList) {
+  for (const char* text : {"", "\n", "a", "a\n", "a\nb", "a\n\n"}) {
+    const auto all = list_of_lines(text);
+    EXPECT_EQ(last_line(text), all.empty() ? "" : all.back()) << text;
+  }
 }
 
 TEST(Split, ANumberIsTheWholeText) {

@@ -145,7 +145,7 @@ TEST_F(ApiTest, ACurve) {
   EXPECT_THAT(curve["charts"][0]["svg"].get<std::string>(), testing::StartsWith("<svg"));
   const auto page = get("/v1/runs/a/report");
   EXPECT_EQ(page.type, "text/html; charset=utf-8");
-  EXPECT_THAT(page.body, testing::HasSubstr("<style nonce=\"@NONCE@\">"));
+  EXPECT_THAT(page.body, testing::HasSubstr("<style>"));
   EXPECT_THAT(page.body, testing::HasSubstr("</html>"));
 }
 
@@ -199,7 +199,7 @@ TEST_F(ApiTest, WhatATerminalWouldObeyComesAsEscapes) {
 
 TEST_F(ApiTest, PageAndMetrics) {
   add("a");
-  EXPECT_THAT(get("/").body, HasSubstr("nonce=\"@NONCE@\""));
+  EXPECT_THAT(get("/").body, HasSubstr("<script>"));
   EXPECT_THAT(get("/metrics").body, HasSubstr("dllaunch_runs{state=\"running\"} 1"));
 }
 

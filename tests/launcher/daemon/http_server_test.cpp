@@ -2,6 +2,7 @@
 #include "launcher/daemon/http_server.hpp"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -133,6 +134,27 @@ class HttpServerTest : public testing::Test {
   int port_ = -1;
 };
 
+std::string nonce_of(const std::string& answer) {
+  constexpr std::string_view before = "script-src 'nonce-";
+  const auto at = answer.find(before);
+  EXPECT_NE(at, std::string::npos);
+  return at == std::string::npos ? "none" : answer.substr(at + before.size(), 32);
+}
+
+TEST_F(HttpServerTest, NoNameInAPageBecomesItsNonce) {
+  RunRecord run{.name = "b", .launcher = "slurm", .state = "running"};
+  run.dir = paths_.store({.folder = "b", .name = "@NONCE@ <style> <script>", .job_id = "8"});
+  ASSERT_TRUE(store_->save(run));
+  listen();
+  const auto answer = get("/v1/runs/b/report");
+  const auto page = answer.substr(answer.find("\r\n\r\n"));
+  EXPECT_THAT(page, HasSubstr("@NONCE@ &lt;style&gt;"));
+  const auto nonce = nonce_of(answer);
+  const auto at = page.find(nonce);
+  EXPECT_THAT(page.substr(0, at), testing::EndsWith("<style nonce=\""));
+  EXPECT_EQ(page.find(nonce, at + 1), std::string::npos);
+}
+
 TEST_F(HttpServerTest, AnswersAndCloses) {
   listen();
   const auto answer = get("/v1/daemon");
@@ -140,11 +162,9 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
   EXPECT_THAT(answer, HasSubstr("Connection: close"));
   EXPECT_THAT(answer, HasSubstr("\"rounds\""));
   const auto page = get("/");
-  EXPECT_THAT(page, testing::Not(HasSubstr("@NONCE@")));
-  const auto at = page.find("script-src 'nonce-");
-  ASSERT_NE(at, std::string::npos);
-  const auto nonce = page.substr(at + 18, 32);
-  EXPECT_THAT(page, HasSubstr("<script nonce=\"" + nonce + "\">"));
+  const auto nonce = nonce_of(page);
+  for (const char* tag : {"script", "style"})
+    EXPECT_THAT(page, HasSubstr(fmt::format("<{} nonce=\"{}\">", tag, nonce)));
   EXPECT_THAT(get("/"), testing::Not(HasSubstr(nonce))) << "another one each time";
 }
 

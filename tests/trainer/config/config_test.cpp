@@ -245,7 +245,7 @@ TEST(Config, RejectsWhatIsNotAJsonObject) {
 TEST(Config, NamesTheFileInEveryLine) {
   const ScratchFolder folder;
   const std::string file = (folder / "train.json").string();
-  EXPECT_EQ(read_config(file).error().what, "cannot read " + file);
+  EXPECT_EQ(read_config(file).error().what, "cannot read " + file + ": No such file or directory");
   write_text(file, R"({"x": 1})");
   const std::string what = read_config(file).error().what;
   EXPECT_THAT(what, HasSubstr(file + ": unknown key 'x'"));

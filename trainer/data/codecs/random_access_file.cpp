@@ -1,6 +1,5 @@
 #include "trainer/data/codecs/random_access_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,11 +10,15 @@
 #include <string>
 #include <utility>
 
+#include "support/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
-/// Only a missing file is bad_request; other errors may be temporary.
+/// Only a missing file, or what is none, is bad_request; other errors may be temporary.
 Error refused(const std::filesystem::path& file, int why) {
+  if (why == EINVAL || why == EISDIR)
+    return {ErrorKind::bad_request, file.string() + ": not a regular file", ""};
   const bool no_such_file = why == ENOENT || why == ENOTDIR || why == ELOOP;
   return {no_such_file ? ErrorKind::bad_request : ErrorKind::unavailable,
           file.string() + ": " + std::strerror(why), ""};
@@ -24,15 +27,11 @@ Error refused(const std::filesystem::path& file, int why) {
 }  // namespace
 
 Result<RandomAccessFile> RandomAccessFile::open(const std::filesystem::path& file) {
-  // Without O_NONBLOCK, opening a named pipe would block until it has a writer.
-  const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int opened = open_regular_file(file.string());
   if (opened < 0) return refused(file, errno);
   RandomAccessFile owned(file, opened, 0);
   struct stat status {};
   if (::fstat(opened, &status) != 0) return refused(file, errno);
-  if (!S_ISREG(status.st_mode)) {
-    return Error{ErrorKind::bad_request, file.string() + ": not a regular file", ""};
-  }
   owned.size_ = static_cast<std::uint64_t>(status.st_size);
   return owned;
 }

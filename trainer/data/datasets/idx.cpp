@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 
 #include <fmt/core.h>
@@ -12,6 +13,12 @@ namespace dllaunch {
 namespace {
 
 constexpr std::uint8_t unsigned_byte = 0x08;
+constexpr std::uint8_t gzip_begins = 0x1f;
+
+std::uint32_t big_endian(std::span<const std::uint8_t, 4> bytes) {
+  return (std::uint32_t{bytes[0]} << 24) | (std::uint32_t{bytes[1]} << 16) |
+         (std::uint32_t{bytes[2]} << 8) | std::uint32_t{bytes[3]};
+}
 
 Error wrong(std::string what) {
   return {ErrorKind::bad_request, std::move(what), "get the file again"};
@@ -61,6 +68,19 @@ Result<Ok> read_all(ByteReader& reader, std::span<std::uint8_t> out, std::string
 
 }  // namespace
 
+std::uint64_t idx_bytes_to_read(std::span<const std::uint8_t> start) {
+  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  if (start.size() < most_idx_header_bytes || start[0] == gzip_begins) return any;
+  const std::size_t dimensions = std::min<std::size_t>(start[3], 3);
+  std::uint64_t elements = 1;
+  for (std::size_t d = 1; d <= dimensions; ++d) {
+    const auto extent = std::uint64_t{big_endian(start.subspan(4 * d).first<4>())};
+    if (extent != 0 && elements > any / 2 / extent) return any;
+    elements *= extent;
+  }
+  return most_idx_header_bytes + elements + 1;
+}
+
 Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions) {
   ByteReader reader(content);
   std::array<std::uint8_t, 4> magic{};
@@ -72,8 +92,7 @@ Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions)
   for (int d = 0; d < dimensions; ++d) {
     std::array<std::uint8_t, 4> extent{};
     if (auto read = read_all(reader, extent, "the header"); !read) return std::move(read).error();
-    array.extents.push_back((std::uint32_t{extent[0]} << 24) | (std::uint32_t{extent[1]} << 16) |
-                            (std::uint32_t{extent[2]} << 8) | std::uint32_t{extent[3]});
+    array.extents.push_back(big_endian(extent));
     // Compared before multiplying, so that the product cannot overflow; 0 elements always fit.
     if (array.extents.back() != 0 && elements > reader.most_bytes() / array.extents.back()) {
       return wrong(

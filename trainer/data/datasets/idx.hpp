@@ -14,6 +14,12 @@ struct IdxArray {
   std::vector<std::uint8_t> values;
 };
 
+constexpr std::uint64_t most_idx_header_bytes = 16;
+
+/// How much of a file that begins so is worth reading: what its header promises, and one byte,
+/// which shows that there are too many. A huge file may be none of this format.
+std::uint64_t idx_bytes_to_read(std::span<const std::uint8_t> start);
+
 /// Reads an IDX file, gzip-compressed or not, with exactly `dimensions` dimensions. bad_request:
 /// wrong magic number, element type or number of dimensions; truncated, damaged or trailing data.
 /// Allocates no more than the content can fill.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "support/random.hpp"
+#include "trainer/data/codecs/random_access_file.hpp"
 #include "trainer/data/datasets/idx.hpp"
 
 namespace dllaunch {
@@ -78,24 +78,15 @@ fs::path find_file(const fs::path& folder, const std::string& name) {
   return !fs::exists(plain, ignored) && fs::exists(packed, ignored) ? packed : plain;
 }
 
-Result<std::vector<std::uint8_t>> read_file(const fs::path& file) {
-  std::error_code failed;
-  const auto size = fs::file_size(file, failed);
-  std::ifstream in(file, std::ios::binary);
-  if (failed || !in) return Error{ErrorKind::bad_request, "cannot be read", ""};
-  std::vector<std::uint8_t> content(size);
-  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(size));
-  if (in.gcount() != static_cast<std::streamsize>(size)) {
-    return Error{ErrorKind::bad_request, "cannot be read to its end", ""};
-  }
-  return content;
-}
-
-Result<IdxArray> read_array(const fs::path& file, int dimensions) {
-  auto content = read_file(file);
-  if (!content) return std::move(content).error().within(file.string());
-  auto array = read_idx(*content, dimensions);
-  if (!array) return std::move(array).error().within(file.string());
+Result<IdxArray> read_array(const fs::path& path, int dimensions) {
+  auto file = RandomAccessFile::open(path);
+  if (!file) return std::move(file).error();
+  std::vector<std::uint8_t> content(std::min(file->size(), most_idx_header_bytes));
+  if (auto read = file->read(0, content); !read) return std::move(read).error();
+  content.resize(std::min(file->size(), idx_bytes_to_read(content)));
+  if (auto read = file->read(0, content); !read) return std::move(read).error();
+  auto array = read_idx(content, dimensions);
+  if (!array) return std::move(array).error().within(path.string());
   return array;
 }
 

@@ -59,8 +59,8 @@ TEST(HelpCommand, TopicsAreGoldenAndFitEightyColumns) {
     const std::string name(topic.name);
     EXPECT_EQ(help({name}), topic.text());
     EXPECT_TRUE(matches_golden("launcher/help/topics/" + name + ".txt", topic.text()));
-    for (const std::string_view line : split_lines(topic.text()))
-      EXPECT_LE(line.size(), 80u) << line;
+    const auto text = topic.text();
+    for (const std::string_view line : split_lines(text)) EXPECT_LE(line.size(), 80u) << line;
   }
 }
 
