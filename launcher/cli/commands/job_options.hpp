@@ -1,0 +1,20 @@
+// The options by which commands name a job file, change its keys and say for which cluster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/cli/command_options.hpp"
+
+namespace dllaunch {
+
+/// --set, of the file called `what`.
+void add_sets(CommandOptions& app, std::vector<std::string>& sets,
+              const std::string& what = "the job file");
+/// JOB.yaml, --set and --cluster, which is --set cluster=NAME.
+void add_job_options(CommandOptions& app, std::string& file, std::vector<std::string>& sets,
+                     const std::string& help = "the job file");
+/// --cluster, for commands without a job file.
+void add_cluster(CommandOptions& app, std::string& cluster);
+
+}  // namespace dllaunch
