@@ -28,4 +28,10 @@ void add_cluster(CommandOptions& app, std::string& cluster) {
   app.add_option("--cluster", cluster, cluster_help)->type_name("NAME");
 }
 
+void add_topology_option(CommandOptions& app, std::string& name) {
+  app.add_option("--topology", name,
+                 "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
+      ->type_name("X");
+}
+
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The options by which commands name a job file, change its keys and say for which cluster.
+// What several commands take: a job file, changes of its keys, a cluster, a node.
 #pragma once
 
 #include <string>
@@ -16,5 +16,7 @@ void add_job_options(CommandOptions& app, std::string& file, std::vector<std::st
                      const std::string& help = "the job file");
 /// --cluster, for commands without a job file.
 void add_cluster(CommandOptions& app, std::string& cluster);
+/// --topology NAME, of named_topology().
+void add_topology_option(CommandOptions& app, std::string& name);
 
 }  // namespace dllaunch

@@ -8,8 +8,8 @@
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
-#include "launcher/plan/plain_script.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "launcher/plan/script/plain_script.hpp"
 #include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {

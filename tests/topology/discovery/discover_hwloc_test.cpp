@@ -358,13 +358,15 @@ TEST_F(Captures, SurviveDamage) {
 std::string across_packages() {
   const auto numa = [](int number) {
     return fmt::format(
-        R"(<object type="NUMANode" os_index="{0}" cpuset="0xf" complete_cpuset="0xf" nodeset="0x{1}" complete_nodeset="0x{1}" gp_index="{2}" local_memory="1073741824"/>)",
+        R"(<object type="NUMANode" os_index="{0}" cpuset="0xf" complete_cpuset="0xf" )"
+        R"(nodeset="0x{1}" complete_nodeset="0x{1}" gp_index="{2}" local_memory="1073741824"/>)",
         number, 1 << number, 90 + number);
   };
   const auto package = [](int number) {
     const auto pu = [](int cpu) {
       return fmt::format(
-          R"(<object type="PU" os_index="{0}" cpuset="0x{1:x}" complete_cpuset="0x{1:x}" nodeset="0x3" complete_nodeset="0x3" gp_index="{2}"/>)",
+          R"(<object type="PU" os_index="{0}" cpuset="0x{1:x}" complete_cpuset="0x{1:x}" )"
+          R"(nodeset="0x3" complete_nodeset="0x3" gp_index="{2}"/>)",
           cpu, 1 << cpu, 10 + cpu);
     };
     const int first = 2 * number;
@@ -372,7 +374,8 @@ std::string across_packages() {
         R"(cpuset="0x{0:x}" complete_cpuset="0x{0:x}" nodeset="0x3" complete_nodeset="0x3")",
         3 << first);
     return fmt::format(
-        R"(<object type="Package" os_index="{0}" {1} gp_index="{2}"><object type="Core" os_index="{0}" {1} gp_index="{3}">{4}{5}</object></object>)",
+        R"(<object type="Package" os_index="{0}" {1} gp_index="{2}">)"
+        R"(<object type="Core" os_index="{0}" {1} gp_index="{3}">{4}{5}</object></object>)",
         number, sets, 20 + number, 30 + number, pu(first), pu(first + 1));
   };
   return R"(<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd">)"

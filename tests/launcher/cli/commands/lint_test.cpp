@@ -85,10 +85,10 @@ TEST(LintCommand, ChecksMasksAgainstTheNodesOfTheClustersPartition) {
   };
   system.files = {{"standard", script("batch")}, {"any", script("x")}};
   EXPECT_EQ(*call(system, {"lint", "standard", "--cluster", "juwels-booster"}), 4);
-  EXPECT_NE(system.printed.find("[mask-"), std::string::npos) << system.printed;
+  EXPECT_NE(system.printed.find("[mask-outside-node]"), std::string::npos) << system.printed;
   system.printed.clear();
   EXPECT_TRUE(call(system, {"lint", "any", "--cluster", "generic-nvidia"}));
-  EXPECT_EQ(system.printed.find("[mask-"), std::string::npos)
+  EXPECT_EQ(system.printed.find("[mask-outside-node]"), std::string::npos)
       << "its node is an example: " << system.printed;
   EXPECT_FALSE(call(system, {"lint", "any", "--cluster", "none"}));
   EXPECT_FALSE(call(system, {"lint", "any", "--cluster", "lumi-g", "--topology", "lumi-g"}));
