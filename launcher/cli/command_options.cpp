@@ -149,6 +149,12 @@ CommandOption* CommandOptions::add_option(const std::string& names,
   return add(names, target, help);
 }
 
+CommandOption* CommandOptions::add_option(const std::string& names,
+                                          std::function<void(const std::string&)> take,
+                                          const std::string& help) {
+  return keep(state_->app.add_option_function<std::string>(names, std::move(take), help));
+}
+
 CommandOption* CommandOptions::add_flag(const std::string& names, bool& target,
                                         const std::string& help) {
   return keep(state_->app.add_flag(names, target, help));

@@ -86,6 +86,9 @@ class CommandOptions {
                             const std::string& help = "");
   CommandOption* add_option(const std::string& names, std::vector<std::string>& target,
                             const std::string& help = "");
+  /// `take` gets the value, after the targets of options declared before have theirs.
+  CommandOption* add_option(const std::string& names, std::function<void(const std::string&)> take,
+                            const std::string& help = "");
   CommandOption* add_flag(const std::string& names, bool& target, const std::string& help = "");
   /// The options that print help.
   CommandOption* set_help_flag(const std::string& names, const std::string& help);

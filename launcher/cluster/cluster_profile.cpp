@@ -252,6 +252,10 @@ ParsedProfile failed(std::vector<YamlProblem> problems, const std::string& file,
 
 }  // namespace
 
+bool ClusterProfile::any_cluster() const {
+  return !nodes.empty() && std::ranges::all_of(nodes, &ProfileNode::assumed);
+}
+
 ParsedProfile parse_cluster_profile(std::string_view text, const std::string& file) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   const auto document = parse_yaml(text, 0);

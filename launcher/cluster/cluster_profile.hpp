@@ -87,6 +87,9 @@ struct ClusterProfile {
   Json network_block = {};     // as the profile describes it; null: not at all
   std::optional<ProfileFailures> failures = {};
   std::vector<std::pair<std::string, std::string>> unverified = {};  // key -> what is uncertain
+
+  /// Whether it has examples alone: it stands for any cluster, whatever its partitions are called.
+  bool any_cluster() const;
 };
 
 struct ParsedProfile {

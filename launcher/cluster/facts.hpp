@@ -65,6 +65,8 @@ struct SlurmFacts {
   std::optional<std::vector<Reservation>> reservations = {};  // nullopt: not queried
   std::optional<SlurmUser> user = {};                         // nullopt: not queried
   Network network = {};  // between the nodes; empty: none is configured
+  /// An example that stands for any cluster: what a job names is taken to exist there.
+  bool any_cluster = false;
 
   bool enforces(std::string_view what) const;
 };

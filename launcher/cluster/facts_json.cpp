@@ -185,6 +185,7 @@ void visit_fields(Field& field, SlurmFacts& slurm) {
   field.unless_empty("reservations", slurm.reservations);
   field.unless_empty("user", slurm.user);
   if (Field::reads || !slurm.network.units.empty()) field("network", slurm.network);
+  field.unless_empty("any_cluster", slurm.any_cluster);
 }
 
 /// A profile is stored as the original file.

@@ -74,6 +74,18 @@ Result<Topology> named_topology(System& system, const std::string& name) {
   return name.empty() ? system.topology(DeviceNames::read) : load_topology(name);
 }
 
+Result<std::optional<Topology>> cluster_topology(System& system, const std::string& cluster,
+                                                 const std::string& partition) {
+  auto profile = find_profile(system, cluster);
+  if (!profile) return std::move(profile).error();
+  const auto named = std::ranges::find(profile->partitions, partition, &ProfilePartition::name);
+  for (auto& node : profile->nodes) {
+    const bool meant = named == profile->partitions.end() || named->node == node.name;
+    if (meant && !node.assumed) return std::optional(std::move(node.topology));
+  }
+  return std::optional<Topology>();
+}
+
 Result<Topology> observed_topology(System& system, const std::string& name) {
   auto topology = named_topology(system, name);
   if (!topology || !name.empty()) return topology;

@@ -1,6 +1,7 @@
 // Finds the node that --topology names.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "launcher/os/system.hpp"
@@ -13,7 +14,13 @@ namespace dllaunch {
 /// unsatisfiable: nothing was probed there, or several node types.
 Result<Topology> named_topology(System& system, const std::string& name);
 
-/// The same. If it is this node, NVML or ROCm SMI complete its GPUs, which may take seconds.
+/// A node of a cluster's profile: the partition's, else the first. nullopt: the profile has only
+/// examples. Errors: find_profile()'s.
+Result<std::optional<Topology>> cluster_topology(System& system, const std::string& cluster,
+                                                 const std::string& partition);
+
+/// named_topology(). If it is this node, NVML or ROCm SMI complete its GPUs, which may take
+/// seconds.
 Result<Topology> observed_topology(System& system, const std::string& name);
 
 }  // namespace dllaunch

@@ -36,6 +36,7 @@ Result<Facts> facts_from_profile(std::shared_ptr<const ClusterProfile> profile) 
                  fmt::format("the cluster profile {} has no partitions or nodes", profile->name),
                  "plan on a host with its Slurm, or with --facts FILE"};
   SlurmFacts slurm{.cluster = profile->name};
+  slurm.any_cluster = profile->any_cluster();
   if (!profile->mpi.empty()) slurm.mpi_types = {profile->mpi};
   Partition any{.name = "any", .up = true};
   for (const auto& partition : profile->partitions) {

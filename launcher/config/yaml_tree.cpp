@@ -236,6 +236,14 @@ YamlProblem explain(const std::string& message, Mark mark, std::string_view text
 
 }  // namespace
 
+YamlEntry text_entry(std::string key, std::string text, const Mark& mark) {
+  auto value = std::make_shared<YamlNode>();
+  value->kind = YamlKind::scalar;
+  value->mark = mark;
+  value->text = std::move(text);
+  return {std::move(key), mark, std::move(value)};
+}
+
 YamlDocument parse_yaml(std::string_view text, int source, int first_column) {
   const Places places(text, source, first_column);
   if (auto problem = check_text(text, places)) return {nullptr, std::move(problem)};

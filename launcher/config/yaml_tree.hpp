@@ -38,6 +38,9 @@ struct YamlNode {
   std::vector<YamlEntry> entries;  // mapping: in file order, duplicates included
 };
 
+/// A text under a key, as if the file had it at `mark`.
+YamlEntry text_entry(std::string key, std::string text, const Mark& mark);
+
 struct YamlProblem {
   Mark mark;
   std::string message;

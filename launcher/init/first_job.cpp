@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launcher/job/job_file.hpp"
 #include "support/counted.hpp"
 
 namespace dllaunch {
@@ -45,12 +46,6 @@ void add_slurm_keys(const SlurmFacts& slurm, std::vector<DraftKey>& keys) {
 }
 
 }  // namespace
-
-std::string stem_of(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  const std::string stem = name.substr(0, name.rfind('.'));
-  return stem.empty() ? "job" : stem;
-}
 
 int threads_per_core(const Facts& facts) {
   int threads = 1;

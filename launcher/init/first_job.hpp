@@ -21,7 +21,4 @@ JobDraft first_job(const FirstJob& wanted, const Facts& facts);
 /// Hardware threads per core of the cluster's nodes, as Slurm counts CPUs; 1 without Slurm.
 int threads_per_core(const Facts& facts);
 
-/// "train" of "src/train.py"; "job" of nothing.
-std::string stem_of(const std::string& path);
-
 }  // namespace dllaunch

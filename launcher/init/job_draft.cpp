@@ -61,4 +61,10 @@ std::string render_draft(const JobDraft& draft) {
   return text;
 }
 
+std::string for_cluster(std::string text, const std::string& cluster) {
+  if (cluster.empty()) return text;
+  const auto name = text.starts_with("name:") ? 0 : text.find("\nname:") + 1;
+  return text.insert(text.find('\n', name) + 1, line_of_key({"cluster", cluster}, ""));
+}
+
 }  // namespace dllaunch

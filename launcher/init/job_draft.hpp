@@ -26,4 +26,7 @@ struct JobDraft {
 /// The text of the job file. Texts of several lines are written as they are.
 std::string render_draft(const JobDraft& draft);
 
+/// Such a text for the named cluster; as it is if `cluster` is empty.
+std::string for_cluster(std::string text, const std::string& cluster);
+
 }  // namespace dllaunch

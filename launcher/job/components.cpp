@@ -69,14 +69,6 @@ YamlNode merged(const YamlNode& base, const YamlNode& over, const std::string& p
   return result;
 }
 
-YamlEntry text_entry(const char* key, std::string text, const Mark& mark) {
-  auto value = std::make_shared<YamlNode>();
-  value->kind = YamlKind::scalar;
-  value->mark = mark;
-  value->text = std::move(text);
-  return {key, mark, std::move(value)};
-}
-
 Json own_keys() {
   return {{"type", "object"},
           {"required", Json::array({"name"})},

@@ -163,6 +163,19 @@ ParsedJob parse_modular(const YamlNode& root, std::vector<YamlProblem> problems,
 
 }  // namespace
 
+std::string stem_of(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  std::string_view left = first_bytes(std::string_view(name).substr(0, name.rfind('.')), 200);
+  std::string stem;
+  while (!left.empty()) {
+    const auto character = left.substr(0, std::max<std::size_t>(1, utf8_length(left)));
+    // What has no place in a name of one line.
+    stem += visible(character) == character ? character : "-";
+    left.remove_prefix(character.size());
+  }
+  return stem.empty() ? "job" : stem;
+}
+
 ParsedJob parse_job(std::string_view text, const std::string& file,
                     std::span<const std::string> sets) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
@@ -173,7 +186,7 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   if (document.problem) return failed({*std::move(document.problem)}, sources);
   YamlNode& root = *document.root;
   if (root.kind == YamlKind::null) {
-    return failed({{{}, "the file is empty; a job needs 'name:' and 'train:' or 'run:'"}}, sources);
+    return failed({{{}, "the file is empty; a job needs 'train:' or 'run:'"}}, sources);
   }
   std::vector<YamlProblem> problems;
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -184,6 +197,8 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
       problems.push_back(*std::move(problem));
     }
   }
+  if (root.kind == YamlKind::mapping && entry_of(root, "name") == nullptr)
+    root.entries.push_back(text_entry("name", stem_of(file), root.mark));
   if (has_components(root)) return parse_modular(root, std::move(problems), sources);
   auto read = read_job(root);
   append(problems, std::move(read.problems));

@@ -19,6 +19,9 @@ struct ParsedJob {
   std::vector<Diagnostic> notes;     // what was read differently from how it is written
 };
 
+/// The name of a job whose file does not say it: "train" of "src/train.py"; "job" of nothing.
+std::string stem_of(const std::string& path);
+
 /// Pure. `sets`: the KEY.PATH=VALUE of --set, with VALUE in YAML; they override the file. Checks
 /// YAML syntax, duplicate and unknown keys, types, ranges, words, and that exactly one of `train:`
 /// and `run:` is given, in each component of a modular job; checks the `train:` block against the

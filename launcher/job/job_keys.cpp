@@ -23,9 +23,10 @@ std::vector<JobKey> first_keys() {
   return {
       {.path = "name",
        .rules = name,
-       .doc = "name of the run, used for its directory, in Slurm's queue and in messages",
+       .doc = "name of the run, used for its directory, in Slurm's queue and in messages; "
+              "the file's name if it is left out",
        .example = "resnet50-cifar10",
-       .required = true},
+       .from_file = true},
       {.path = "cluster",
        .rules = name,
        .initial = "auto",

@@ -14,7 +14,7 @@ struct JobKey {
   Json initial = nullptr;  // the default; unused for a block
   std::string doc;         // one sentence
   Json example = nullptr;
-  bool required = false;
+  bool from_file = false;  // its default is the file's name
 };
 
 /// In the order people write them. `train` is missing: the trainer defines it.

@@ -33,11 +33,10 @@ void add_key(Json& schema, const JobKey& key) {
   if (is_block) {
     place["additionalProperties"] = false;
     place["properties"] = Json::object();
-  } else if (!key.required) {
+  } else if (!key.from_file) {
     place["default"] = key.initial;
   }
   if (!key.example.is_null()) place["examples"] = Json::array({key.example});
-  if (key.required) (*block)["required"].push_back(name);
 }
 
 /// A block whose keys are all commented out is null in YAML; treat it as absent.
@@ -159,7 +158,6 @@ Json compose() {
                  {"description", "one deep-learning job: `dllaunch FILE` runs it"},
                  {"type", "object"},
                  {"additionalProperties", false},
-                 {"required", Json::array()},
                  {"oneOf", Json::array({only("train", "object", "run"),
                                         only("run", Json::array({"string", "array"}), "train"),
                                         only_components()})},

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "launcher/base/split.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/profile_facts.hpp"
@@ -76,9 +77,18 @@ bool only_here(const std::optional<std::string>& partition, const ClusterProfile
   return news;
 }
 
+/// Whether the Slurm has every partition of the list.
+bool has_partitions(const SlurmFacts& slurm, std::string_view list) {
+  return std::ranges::all_of(split_at(list, ','), [&slurm](std::string_view name) {
+    return std::ranges::find(slurm.partitions, name, &Partition::name) != slurm.partitions.end();
+  });
+}
+
 /// Another cluster's facts must not influence the plan.
 bool may_be_of(const ClusterProfile& profile, const Facts& facts,
                const std::optional<std::string>& partition) {
+  if (profile.any_cluster() && facts.slurm && partition)
+    return has_partitions(*facts.slurm, *partition);
   const auto match = profile_match(profile, facts);
   return match == ProfileMatch::alike ||
          (match == ProfileMatch::unknown && only_here(partition, profile, *facts.slurm));
@@ -101,9 +111,11 @@ Result<Facts> facts_of_named(System& system, const PlanOptions& options, const s
       here->profile = std::move(profile);
       return here;
     }
-    why = !here         ? here.error().what
-          : here->slurm ? fmt::format("the Slurm here is cluster '{}'", here->slurm->cluster)
-                        : here->why_no_slurm;
+    why = !here          ? here.error().what
+          : !here->slurm ? here->why_no_slurm
+          : profile->any_cluster()
+              ? fmt::format("the Slurm here has no partition '{}'", partition.value_or(""))
+              : fmt::format("the Slurm here is cluster '{}'", here->slurm->cluster);
   }
   auto facts = facts_from_profile(std::move(profile));
   if (facts) facts->why_no_slurm = std::move(why);

@@ -20,6 +20,9 @@
 namespace dllaunch {
 namespace {
 
+/// Of a package; far beyond any.
+constexpr int max_cores = 1 << 12;
+
 Error unsatisfiable(std::string what, std::string hint) {
   return {ErrorKind::unsatisfiable, std::move(what), std::move(hint)};
 }
@@ -302,10 +305,57 @@ Result<NodeSelection> choose_without_default(const Resources& resources, const S
   return selection;
 }
 
+std::string unchecked_words(const Resources& resources, const std::string& cluster) {
+  std::vector<std::string> words;
+  const auto add = [&words](std::string_view what, const std::optional<std::string>& name) {
+    if (name) words.push_back(fmt::format("{} {}", what, *name));
+  };
+  add("partition", resources.partition);
+  add("constraint", resources.constraint);
+  add("account", resources.account);
+  add("QOS", resources.qos);
+  add("reservation", resources.reservation);
+  add("excluded nodes", resources.exclude);
+  add("time", resources.time);
+  words.push_back(counted(resources.nodes, "node"));
+  return fmt::format("{} stands for any Slurm cluster; not checked: {}", cluster,
+                     fmt::join(words, ", "));
+}
+
+/// Nodes like the example's, with as many GPUs and cores as the job asks for.
+NodeType example_for(const Resources& resources, NodeType type) {
+  type.memory_mib = 0;
+  type.hosts.resize(static_cast<std::size_t>(resources.nodes), type.hosts.front());
+  if (type.gpus > 0) type.gpus = std::max(type.gpus, resources.gpus_per_node.value_or(0));
+  const auto ranks = std::int64_t{resources.ranks_per_node.value_or(std::max(1, type.gpus))};
+  const auto cores = ranks * resources.cpus_per_rank.value_or(0);
+  const auto needed = (cores + type.sockets - 1) / type.sockets;
+  if (needed > type.cores_per_socket && needed <= max_cores) {
+    type.cores_per_socket = static_cast<int>(needed);
+    type.cpus = type.sockets * type.cores_per_socket * type.threads_per_core;
+  }
+  return type;
+}
+
+Result<NodeSelection> choose_example(Resources resources, const SlurmFacts& slurm,
+                                     bool wants_gpus) {
+  auto partition = slurm.partitions.front();
+  partition.name = resources.partition.value_or(partition.name);
+  partition.max_minutes.reset();
+  for (auto& type : partition.node_types) type = example_for(resources, std::move(type));
+  auto unchecked = unchecked_words(resources, slurm.cluster);
+  for (auto* wish : {&resources.constraint, &resources.exclude}) wish->reset();
+  auto selection = choose_in({&partition}, resources, wants_gpus);
+  if (selection) selection->warnings.push_back(std::move(unchecked));
+  return selection;
+}
+
 }  // namespace
 
 Result<NodeSelection> select_nodes(const Resources& resources, const SlurmFacts& slurm,
                                    bool wants_gpus) {
+  if (slurm.any_cluster && !slurm.partitions.empty())
+    return choose_example(resources, slurm, wants_gpus);
   auto partitions = chosen_partitions(resources, slurm);
   if (!partitions) return std::move(partitions).error();
   if (partitions->empty()) return choose_without_default(resources, slurm, wants_gpus);

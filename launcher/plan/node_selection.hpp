@@ -22,9 +22,11 @@ struct NodeSelection {
 
 constexpr std::string_view no_default_message = "this cluster has no default partition";
 
-/// Without a requested or default partition, selects from all that fit, with a warning.
-/// unsatisfiable: no such partition, too few nodes, or a time above the limit (unless the job has a
-/// QOS, which may lift it). `wants_gpus`: auto means all GPUs of a node, not none.
+/// On any cluster (SlurmFacts::any_cluster) what the job names exists, with an example's nodes; a
+/// warning says what was not checked. Without a requested or default partition, selects from all
+/// that fit, with a warning. unsatisfiable: no such partition, too few nodes, or a time above the
+/// limit (unless the job has a QOS, which may lift it). `wants_gpus`: auto means all GPUs of a
+/// node, not none.
 Result<NodeSelection> select_nodes(const Resources& resources, const SlurmFacts& slurm,
                                    bool wants_gpus);
 

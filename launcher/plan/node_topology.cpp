@@ -156,7 +156,7 @@ KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
     use_profile(facts.profile->name, *profiled, known);
     return known;
   }
-  if (profiled != nullptr)
+  if (profiled != nullptr && !profiled->assumed)
     known.warnings.push_back(fmt::format(
         "cluster profile {} gives a {} node {}, {} have {} according to Slurm: it is not used",
         facts.profile->name, profiled->name, shape_words(profiled->topology), nodes.where,

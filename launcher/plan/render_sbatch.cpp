@@ -5,13 +5,16 @@
 #include <kainjow/mustache.hpp>
 
 #include "launcher/base/shell_quote.hpp"
+#include "launcher/base/wrapped_lines.hpp"
 #include "launcher/plan/container.hpp"
-#include "launcher/plan/job_sbatch_template.hpp"
 #include "launcher/plan/modular_plan.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
+#include "launcher/plan/script/job_sbatch_template.hpp"
+#include "launcher/plan/script/plain_script.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/input_variables.hpp"
+#include "support/counted.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {
@@ -19,9 +22,31 @@ namespace {
 
 using kainjow::mustache::data;
 
-/// One ASCII line of JSON, safe in a here-document.
-std::string one_line(const Json& document) {
-  return document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+/// ASCII lines of JSON, safe in a here-document and short enough to read around them: broken after
+/// a comma, unless one text is longer.
+std::string json_lines(const Json& document) {
+  constexpr std::size_t width = 110;
+  const auto text = document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  std::string lines;
+  std::size_t line = 0;   // where the current one begins
+  std::size_t comma = 0;  // after the last one in it; the line's beginning if there is none
+  bool quoted = false;
+  const auto end_line = [&](std::size_t end) {
+    lines += text.substr(line, end - line) + "\n";
+    line = comma = end;
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (quoted && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && text[at] == ',') {
+      if (at + 1 - line > width && comma > line) end_line(comma);
+      comma = at + 1;
+    }
+  }
+  if (text.size() - line > width && comma > line) end_line(comma);
+  return lines + text.substr(line);
 }
 
 data list_of(const char* key, const std::vector<std::string>& values) {
@@ -182,37 +207,48 @@ std::vector<std::string> sbatch_arguments(const LaunchPlan& plan) {
 
 namespace {
 
-/// `sbatch`, `group`: of a component, which has no #SBATCH lines of its own.
-std::string render(const LaunchPlan& plan, const std::string& run_id,
-                   const std::vector<std::string>& sbatch, data group) {
-  const bool by_mpirun = plan.start.kind() == Starter::mpirun;
-  const auto train =
-      plan.train_json.empty() ? std::string() : one_line(Json::parse(plan.train_json));
+/// What the script does before ranks start in it: modules, environment, variables, setup, image.
+data environment_fields(const LaunchPlan& plan) {
   data fields{data::type::object};
-  fields.set("sbatch", list_of("argument", sbatch));
-  fields.set("group", std::move(group));
-  fields.set("run_dir", shell_quote(plan.paths.run_dir) +
-                            (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
-  // Array tasks have their own directories, which the script creates.
-  fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
-  set_files(fields, plan.paths, run_id);
-  fields.set("umask", plan.share ? "027" : "077");
-  fields.set("share", flag(plan.share));
-  fields.set("unset", list_of("names", unset_lines(plan)));
-  fields.set("work_dir", shell_quote(plan.paths.work_dir));
-  fields.set("plan", one_line(to_json(plan)));
-  fields.set("train", object_if(!train.empty(), "text", train));
+  fields.set("environment", kainjow::mustache::partial([] {
+               std::string text(environment_template());
+               text.pop_back();
+               return text;
+             }));
   fields.set("any_modules", flag(!plan.modules.empty()));
   fields.set("modules", list_of("name", quoted(plan.modules)));
   fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
   fields.set("any_environment", flag(!plan.environment.empty()));
-  fields.set("environment", environment_lines(plan));
+  fields.set("variables", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
   const bool sets_path = std::ranges::any_of(
       plan.environment, [](const auto& variable) { return variable.first == "PATH"; });
   fields.set("may_lose_slurm", flag(sets_path || !plan.modules.empty() || !setup.empty()));
   fields.set("setup", object_if(!setup.empty(), "lines", setup));
   fields.set("fetch", fetch_fields(plan));
+  fields.set("umask", plan.share ? "027" : "077");
+  fields.set("run_dir", shell_quote(plan.paths.run_dir) +
+                            (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
+  fields.set("work_dir", shell_quote(plan.paths.work_dir));
+  return fields;
+}
+
+/// `sbatch`, `group`: of a component, which has no #SBATCH lines of its own.
+std::string render(const LaunchPlan& plan, const std::string& run_id,
+                   const std::vector<std::string>& sbatch, data group) {
+  const bool by_mpirun = plan.start.kind() == Starter::mpirun;
+  const auto train =
+      plan.train_json.empty() ? std::string() : json_lines(Json::parse(plan.train_json));
+  auto fields = environment_fields(plan);
+  fields.set("sbatch", list_of("argument", sbatch));
+  fields.set("group", std::move(group));
+  // Array tasks have their own directories, which the script creates.
+  fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
+  set_files(fields, plan.paths, run_id);
+  fields.set("share", flag(plan.share));
+  fields.set("unset", list_of("names", unset_lines(plan)));
+  fields.set("plan", json_lines(to_json(plan)));
+  fields.set("train", object_if(!train.empty(), "text", train));
   fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
   fields.set("mpirun", flag(by_mpirun));
   fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
@@ -234,6 +270,38 @@ std::string end_for(const std::string& text) {
 }
 
 }  // namespace
+
+std::string render_plain(const LaunchPlan& plan, const PlainScript& script) {
+  auto fields = environment_fields(plan);
+  fields.set("name", plan.name);
+  fields.set("shape",
+             fmt::format("{} on {}", counted(plan.ranks(), "rank"), counted(plan.nodes, "node")));
+  data directives{data::type::list};
+  std::string_view reason;
+  for (const auto& [argument, why] : script.directives) {
+    data one{data::type::object};
+    one.set("argument", argument);
+    if (why != reason) one.set("why", list_of("line", wrapped_lines(why, 96)));
+    reason = why;
+    directives.push_back(std::move(one));
+  }
+  fields.set("directives", std::move(directives));
+  fields.set("folder", flag(script.own_folder));
+  data train{data::type::bool_false};
+  if (!plan.train_json.empty()) {
+    train = data{"text", json_lines(Json::parse(plan.train_json))};
+    train.set("dltrain", plan.paths.dltrain);
+  }
+  fields.set("train", std::move(train));
+  fields.set("planned_on", plan.profile.empty() ? "" : " for " + plan.cluster);
+  fields.set("before", list_of("line", script.before));
+  fields.set("ranks", list_of("line", script.ranks));
+  fields.set("options", list_of("line", script.options));
+  fields.set("start", script.start);
+  fields.set("given_up", list_of("line", script.given_up));
+  kainjow::mustache::mustache text{std::string(plain_sbatch_template())};
+  return text.render(fields);
+}
 
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   return render(plan, run_id, sbatch_arguments(plan), flag(false));
@@ -269,7 +337,7 @@ std::string render_sbatch(const ModularPlan& plan, const std::string& run_id) {
   fields.set("umask", whole.share ? "027" : "077");
   fields.set("share", flag(whole.share));
   fields.set("work_dir", shell_quote(whole.paths.work_dir));
-  fields.set("plan", one_line(to_json(whole)));
+  fields.set("plan", json_lines(to_json(whole)));
   fields.set("dllaunch", shell_quote(whole.paths.dllaunch));
   fields.set("early", object_if(whole.signal != "TERM", "signal", whole.signal));
   kainjow::mustache::mustache script{std::string(components_sbatch_template())};

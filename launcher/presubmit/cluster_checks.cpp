@@ -389,6 +389,7 @@ void count_spare_nodes(const Job& job, CheckFindings& found) {
 
 std::vector<const Partition*> partitions_of(const Resources& resources, const SlurmFacts& slurm) {
   std::vector<const Partition*> chosen;
+  if (slurm.any_cluster) return chosen;
   const auto wanted = [&resources](const Partition& partition) {
     if (!resources.partition) return partition.is_default;
     const auto list = "," + *resources.partition + ",";

@@ -256,6 +256,20 @@ PlanOptions plan_options(const StudyRequest& request, std::vector<std::string> s
   return {.job = request.job_file, .sets = std::move(sets), .facts = {}, .local = request.local};
 }
 
+/// The plan whose nodes the sizes fill. One machine without GPUs takes as many ranks as the largest
+/// size has, where the job file does not say how many.
+Result<LaunchPlan> layout_of(System& system, const StudyRequest& request, const Job& job,
+                             const LaunchPlan& plan) {
+  const auto& ranks = request.wanted.ranks;
+  const int most = ranks.empty() ? 0 : std::ranges::max(ranks);
+  const bool widens = plan.launcher == Launcher::local && plan.request.gpus == 0 &&
+                      !job.resources.ranks_per_node && most > plan.ranks_per_node;
+  if (!widens) return plan;
+  auto sets = request.sets;
+  sets.push_back(fmt::format("resources.ranks_per_node={}", most));
+  return plan_job(system, plan_options(request, std::move(sets)));
+}
+
 /// Whether each size can be planned, and submitted if it is a job of its own.
 Result<Ok> check_sizes(System& system, const StudyRequest& request,
                        const std::vector<StudySize>& sizes, bool queues) {
@@ -358,7 +372,11 @@ Result<PreparedStudy> prepare_study(System& system, const StudyRequest& request)
   const auto plan = plan_job(system, plan_options(request, request.sets));
   if (!plan) return plan.error();
   prepared.cores_of_node = plan->occupies.cores;
-  auto sizes = sizes_of(request.wanted, prepared.job, *plan);
+  const auto layout = layout_of(system, request, prepared.job, *plan);
+  if (!layout) return layout.error();
+  auto wanted = request.wanted;
+  wanted.ranks_as_written = plan->ranks();
+  auto sizes = sizes_of(wanted, prepared.job, *layout);
   if (!sizes) return std::move(sizes).error();
   const bool shares = plan->launcher == Launcher::slurm && !request.separate && !request.allocated;
   if (auto good = check_sizes(system, request, *sizes, !shares && !request.allocated); !good)

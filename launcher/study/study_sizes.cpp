@@ -77,17 +77,17 @@ Result<StudySize> size_of(std::int64_t ranks, const Job& job, const LaunchPlan& 
 }
 
 /// Keeps the global batch of the job as written.
-Result<Ok> divide_batch(const Job& job, const LaunchPlan& plan, StudySize& size) {
+Result<Ok> divide_batch(const Job& job, int ranks, StudySize& size) {
   const auto batch = value_at<std::optional<int>>(job.train, "batch_size");
   if (!batch)
     return Error{ErrorKind::bad_request,
                  "train.batch_size is not a number: strong scaling divides the global batch",
                  "write a number, or measure weak scaling with --weak"};
-  const std::int64_t global = static_cast<std::int64_t>(*batch) * plan.ranks();
+  const std::int64_t global = static_cast<std::int64_t>(*batch) * ranks;
   if (global % size.ranks != 0)
     return Error{ErrorKind::bad_request,
                  fmt::format("the global batch of {} ({} ranks x {}) cannot be divided by {} ranks",
-                             global, plan.ranks(), *batch, size.ranks),
+                             global, ranks, *batch, size.ranks),
                  "change train.batch_size, or measure weak scaling with --weak"};
   size.sets.push_back(fmt::format("train.batch_size={}", global / size.ranks));
   return Ok{};
@@ -109,6 +109,7 @@ Result<std::vector<StudySize>> sizes_of(const SizesWanted& wanted, const Job& jo
   if (const auto twice = std::ranges::adjacent_find(counts); twice != counts.end())
     return Error{ErrorKind::bad_request, fmt::format("{} names {} twice", option, *twice),
                  "--repeats measures each size several times"};
+  const int as_written = wanted.ranks_as_written > 0 ? wanted.ranks_as_written : plan.ranks();
   constexpr std::int64_t most_ranks = 1 << 20;
   std::vector<StudySize> sizes;
   for (const int count : counts) {
@@ -119,7 +120,7 @@ Result<std::vector<StudySize>> sizes_of(const SizesWanted& wanted, const Job& jo
     auto size = size_of(ranks, job, plan);
     if (!size) return std::move(size).error();
     if (!job.train.is_null() && wanted.scaling == Scaling::strong) {
-      if (auto divided = divide_batch(job, plan, *size); !divided)
+      if (auto divided = divide_batch(job, as_written, *size); !divided)
         return std::move(divided).error();
     }
     sizes.push_back(*std::move(size));

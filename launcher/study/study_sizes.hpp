@@ -16,6 +16,7 @@ struct SizesWanted {
   std::vector<int> ranks = {};
   std::vector<int> nodes = {};
   Scaling scaling = Scaling::strong;
+  int ranks_as_written = 0;  // of the job, whose global batch is kept; 0: the plan's
 };
 
 struct StudySize {
@@ -25,8 +26,8 @@ struct StudySize {
 };
 
 /// The largest size comes first: what does not fit is known soonest. Up to a whole node of ranks
-/// runs on one node, more on several full ones. `plan`: of the job as written, which says how many
-/// ranks a node has, the cores and GPUs of a rank, and the global batch that strong scaling keeps.
+/// runs on one node, more on several full ones. `plan` says how many ranks a node has, and the
+/// cores and GPUs of a rank.
 ///
 /// bad_request: a number twice or below 1; more than a node's ranks that fill no whole nodes; fewer
 /// ranks than share a GPU; with `train:` and strong scaling, a global batch that the ranks cannot

@@ -265,6 +265,60 @@ run: [bash, -c, 'echo "$SLURM_ARRAY_TASK_ID in $DLLAUNCH_RUN_DIR"']
   }
 }
 
+TEST_F(SlurmRender, APlainScriptsRanksAreBoundAsThePlanSays) {
+  const auto job =
+      share_file("plain.yaml", R"yaml(resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 2}
+framework: pytorch
+run:
+- sh
+- -c
+- |
+  cpus=$(sed -n s/^Cpus_allowed_list:.//p /proc/self/status)
+  echo "$SLURMD_NODENAME $LOCAL_RANK $cpus rank $RANK/$WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT"
+  exit 7
+)yaml");
+  ASSERT_EQ(work_.run({"probe", "alike"}).exit_code, 0);
+  const auto plan = plan_of({job});
+  const auto script = work_.run({"script", "--plain", job});
+  ASSERT_EQ(script.exit_code, 0) << script.err;
+  EXPECT_THAT(script.out, Not(HasSubstr(DLLAUNCH_BIN_DIR))) << "it needs no dllaunch";
+  share_file("plain.sbatch", script.out);
+  const auto output = share_->path() + "/plain.out";
+  const auto ended = cluster({"run", folder_->path(), "--", "env", "-C", share_->path(), "sbatch",
+                              "--wait", "--output=" + output, "plain.sbatch"});
+  ASSERT_TRUE(ended) << ended.error().what;
+  EXPECT_EQ(ended->exit_code, 7) << ended->err << text_of(output);
+  const auto said = text_of(output);
+  for (const auto& rank : plan["binding"]["ranks"])
+    for (const std::string node : {"n1", "n2"})
+      EXPECT_THAT(said, HasSubstr(node + " " + rank["local_rank"].dump() + " " +
+                                  rank["cpus"].get<std::string>() + " rank "));
+  EXPECT_THAT(said, HasSubstr("rank 3/4 at n1:2"));
+}
+
+TEST_F(SlurmRender, APlainScriptOfATrainingNeedsTheTrainerAlone) {
+  const auto job = share_file("trains.yaml", R"yaml(name: trains
+resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5}
+runtime: {transport: tcp}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 64, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+)yaml");
+  const auto script = work_.run({"script", "--plain", job});
+  ASSERT_EQ(script.exit_code, 0) << script.err;
+  share_file("trains.sbatch", script.out);
+  const auto output = share_->path() + "/trains.out";
+  const auto ended = cluster({"run", folder_->path(), "--", "env", "-C", share_->path(), "sbatch",
+                              "--wait", "--output=" + output, "trains.sbatch"});
+  ASSERT_TRUE(ended) << ended.error().what;
+  EXPECT_EQ(ended->exit_code, 0) << ended->err << text_of(output);
+  const auto begin = script.out.find("dllaunch_run=") + std::string("dllaunch_run=").size();
+  const auto run = script.out.substr(begin, script.out.find('\n', begin) - begin);
+  EXPECT_FALSE(events_of(run, "checkpoint").empty()) << text_of(output);
+}
+
 TEST_F(SlurmRender, SlurmTakesHostileTextAsItIs) {
   const std::string hostile = R"--(it's "$(touch pwned)" `x` # \ %j & é ;)--";
   Json job = {{"name", "-n9 " + hostile},

@@ -9,8 +9,11 @@
 namespace dllaunch {
 namespace {
 
+/// Those to read: the plan in a here-document is for programs.
 std::ptrdiff_t script_lines(const Job& job, const Facts& facts) {
-  const auto script = render_sbatch(planned(job, facts));
+  auto script = render_sbatch(planned(job, facts));
+  const auto begin = script.find("<< 'END_OF_PLAN'");
+  script.erase(begin, script.find("\nEND_OF_PLAN", begin) - begin);
   return std::count(script.begin(), script.end(), '\n');
 }
 

@@ -156,6 +156,26 @@ void give_cpus_to_one_node(std::vector<NumaNode>& nodes) {
   }
 }
 
+// A virtual machine may be told of NUMA nodes that lie across its packages: hwloc then gives every
+// one of them all CPUs. Memory beside such nodes, as CXL's, has no nodes of a package within.
+bool cross_packages(hwloc_topology_t from, const std::vector<NumaNode>& nodes) {
+  const auto spans_packages = [from](const IdSet& cpus) {
+    int packages = 0;
+    for (hwloc_obj_t package = nullptr;
+         (package = hwloc_get_next_obj_by_type(from, HWLOC_OBJ_PACKAGE, package)) != nullptr;)
+      packages += to_ids(package->cpuset).intersects(cpus) ? 1 : 0;
+    return packages > 1;
+  };
+  const auto is_dram = [](const NumaNode& node) {
+    return node.kind == "dram" && !node.cpus.empty();
+  };
+  const auto first = std::ranges::find_if(nodes, is_dram);
+  if (first == nodes.end()) return false;
+  const bool alike = std::ranges::all_of(
+      nodes, [&](const NumaNode& node) { return !is_dram(node) || node.cpus == first->cpus; });
+  return alike && std::ranges::count_if(nodes, is_dram) > 1 && spans_packages(first->cpus);
+}
+
 void read_numa(hwloc_topology_t from, Topology& topology) {
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(from, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
@@ -166,6 +186,9 @@ void read_numa(hwloc_topology_t from, Topology& topology) {
                              .kind = memory_kind(node)});
   }
   std::ranges::sort(topology.numa, {}, &NumaNode::index);
+  // Which memory is near a CPU is not known then: it is near none.
+  if (cross_packages(from, topology.numa))
+    for (NumaNode& node : topology.numa) node.cpus = {};
   give_cpus_to_one_node(topology.numa);
 }
 
@@ -361,25 +384,6 @@ constexpr const char* slow_plugins = "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,
 constexpr const char* slow_plugins_and_pci =
     "hwloc_gl.so,hwloc_opencl.so,hwloc_cuda.so,hwloc_nvml.so,hwloc_pci.so";
 
-/// Until it ends, hwloc does not load these plugins, whose components are off: to load them and
-/// their libraries, such as X11, takes a third of the time of `dllaunch exec`.
-class PluginsLeftOut {
- public:
-  explicit PluginsLeftOut(const char* plugins) {
-    set_ = std::getenv(variable) == nullptr;
-    if (set_) setenv(variable, plugins, 1);
-  }
-  PluginsLeftOut(const PluginsLeftOut&) = delete;
-  PluginsLeftOut& operator=(const PluginsLeftOut&) = delete;
-  ~PluginsLeftOut() {
-    if (set_) unsetenv(variable);
-  }
-
- private:
-  static constexpr const char* variable = "HWLOC_PLUGINS_BLACKLIST";
-  bool set_ = false;
-};
-
 Topology read_topology(hwloc_topology_t from) {
   Topology topology;
   topology.packages = std::max(1, hwloc_get_nbobjs_by_type(from, HWLOC_OBJ_PACKAGE));
@@ -416,6 +420,7 @@ std::optional<Error> refuse_by_text(const std::string& path, const std::string& 
 
 // Runs in a child: a pipe may block forever, and hwloc may crash.
 Result<std::string> json_of_xml(const std::string& path) {
+  const HwlocSetting silent("HWLOC_HIDE_ERRORS", "2");
   const auto text = read_file_text(path);
   if (!text)
     return Error{ErrorKind::bad_request, text.error().what, "check the name and its permissions"};
@@ -435,7 +440,11 @@ Result<std::string> json_of_xml(const std::string& path) {
 
 Result<Topology> discover_topology(DeviceNames names) {
   const bool named = names == DeviceNames::read;
-  const PluginsLeftOut unread(named ? slow_plugins : slow_plugins_and_pci);
+  // hwloc need not load these plugins, whose components are off: to load them and their libraries,
+  // such as X11, takes a third of the time of `dllaunch exec`.
+  const HwlocSetting unread("HWLOC_PLUGINS_BLACKLIST", named ? slow_plugins : slow_plugins_and_pci);
+  // Its banner of 13 lines about firmware that contradicts itself; placements say what follows.
+  const HwlocSetting silent("HWLOC_HIDE_ERRORS", "2");
   auto loaded = new_topology();
   if (!loaded) return std::move(loaded).error();
   // Every rank runs this, so slow components are off: gl queries all X servers, opencl and cuda

@@ -33,6 +33,7 @@ bool allow_own_cpus(hwloc_topology_t topology) {
 }  // namespace
 
 Result<std::string> machine_xml() {
+  const HwlocSetting silent("HWLOC_HIDE_ERRORS", "2");
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return hwloc_unavailable("hwloc cannot start");
   const HwlocTopology topology(raw);

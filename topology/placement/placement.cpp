@@ -251,6 +251,13 @@ Result<Placement> place_ranks(const Topology& topology, const PlacementRequest& 
   if (!ranks) return ranks.error();
 
   std::vector<std::string> warnings;
+  const bool memory_is_near_none =
+      topology.numa.size() > 1 &&
+      std::ranges::all_of(topology.numa, [](const NumaNode& node) { return node.cpus.empty(); });
+  if (memory_is_near_none)
+    warnings.emplace_back(
+        "NUMA locality unknown: this node says which memory it has, not which CPUs are near it; "
+        "ranks are not bound to memory");
   IdSet usable = topology.allowed_cpus & topology.cpus();
   const bool shares_cores =
       request.policy == BindPolicy::closest || request.policy == BindPolicy::spread;

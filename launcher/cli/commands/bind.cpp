@@ -3,7 +3,7 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
-#include "launcher/cli/commands/topology_option.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"

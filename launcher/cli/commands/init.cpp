@@ -13,6 +13,7 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/init/convert_sbatch.hpp"
 #include "launcher/init/first_job.hpp"
 #include "launcher/init/framework_of.hpp"
@@ -36,6 +37,7 @@ struct InitArguments {
   std::string framework;
   std::string script;
   std::string from;
+  std::string cluster;
   std::string output;
 };
 
@@ -77,7 +79,8 @@ Result<Ok> write_new_file(const std::string& path, const std::string& text) {
 }
 
 Result<int> deliver(System& system, const InitArguments& options, const std::string& from,
-                    const std::string& text, std::string_view next) {
+                    std::string text, std::string_view next) {
+  text = for_cluster(std::move(text), options.cluster);
   const std::string path = options.output.empty() ? stem_of(from) + ".yaml" : options.output;
   if (path == "-") {
     system.print(text);
@@ -98,6 +101,11 @@ Facts facts_here(System& system) {
   return {};
 }
 
+/// Of the cluster that the job file is for. A named one must be known.
+Result<Facts> facts_for(System& system, const InitArguments& options) {
+  return options.cluster.empty() ? facts_here(system) : find_facts(system, {}, options.cluster);
+}
+
 /// The framework that the script's program imports, if it says more than the script.
 std::string framework_that_fits(System& system, const ConvertedScript& converted) {
   const auto program = system.read_file(converted.program);
@@ -110,7 +118,9 @@ std::string framework_that_fits(System& system, const ConvertedScript& converted
 Result<int> convert(System& system, const InitArguments& options, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, "the path of a script"};
-  const Facts facts = facts_here(system);
+  const auto found = facts_for(system, options);
+  if (!found) return found.error();
+  const Facts& facts = *found;
   SbatchOrigin origin{
       .file = path, .threads_per_core = threads_per_core(facts), .framework = options.framework};
   auto converted = convert_sbatch(*text, origin);
@@ -167,7 +177,9 @@ Result<int> write_first_job(System& system, const InitArguments& options, bool a
     if (!nodes) return nodes.error();
     wanted.nodes = *parse_number<int>(*nodes);
   }
-  const auto text = render_draft(first_job(wanted, facts_here(system)));
+  const auto facts = facts_for(system, options);
+  if (!facts) return facts.error();
+  const auto text = render_draft(first_job(wanted, *facts));
   const auto parsed = parse_job(text, "the job file", {});
   if (!parsed.job)
     return Error{ErrorKind::bad_request, parsed.problems.front().message,
@@ -202,6 +214,7 @@ CommandBody declare_init(CommandOptions& app) {
   app.add_option("--from", options->from, "convert this sbatch script")
       ->type_name("SCRIPT.sbatch")
       ->excludes("--script");
+  add_cluster(app, options->cluster);
   app.add_option("-o,--output", options->output,
                  "a new job file; -: stdout [named after the script]")
       ->type_name("FILE");

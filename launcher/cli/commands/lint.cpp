@@ -4,23 +4,27 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/cli/commands/network/show_network.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"
+#include "launcher/slurm/input_variables.hpp"
+#include "launcher/slurm/option_overrides.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::string_view lint_examples =
     R"(  dllaunch lint job.sbatch                       problems with sbatch options and in the job
-  dllaunch lint job.sbatch --topology lumi-g     also check its masks against that cluster's nodes
+  dllaunch lint job.sbatch --cluster lumi-g      also check its masks against that cluster's nodes
   dllaunch lint job.sbatch --fix | patch job.sbatch
 )";
 
 struct LintArguments {
   std::string script;
   std::string topology;
+  std::string cluster;
   std::string network;
   bool fix = false;
   bool json = false;
@@ -37,6 +41,14 @@ lint::Surroundings surroundings(System& system, const std::string& script) {
   return around;
 }
 
+/// Empty: the script names none.
+std::string partition_of(std::string_view script) {
+  for (const auto& line : options_of_script(script))
+    if (const auto option = option_of_line(line); option && option->first == "--partition")
+      return option->second;
+  return "";
+}
+
 Result<int> check_script(System& system, const LintArguments& options) {
   auto text = system.read_file(options.script);
   if (!text)
@@ -44,6 +56,11 @@ Result<int> check_script(System& system, const LintArguments& options) {
   lint::Surroundings around = surroundings(system, options.script);
   if (!options.topology.empty()) {
     auto topology = named_topology(system, options.topology);
+    if (!topology) return std::move(topology).error();
+    around.topology = *std::move(topology);
+  }
+  if (!options.cluster.empty()) {
+    auto topology = cluster_topology(system, options.cluster, partition_of(*text));
     if (!topology) return std::move(topology).error();
     around.topology = *std::move(topology);
   }
@@ -75,9 +92,11 @@ Result<int> check_script(System& system, const LintArguments& options) {
 CommandBody declare_lint(CommandOptions& app) {
   auto options = std::make_shared<LintArguments>();
   app.add_option("SCRIPT.sbatch", options->script, "the script, as passed to sbatch")->required();
+  add_cluster(app, options->cluster);
   app.add_option("--topology", options->topology,
                  "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
-      ->type_name("X");
+      ->type_name("X")
+      ->excludes("--cluster");
   app.add_option("--network", options->network,
                  "the network between them: this cluster's, or topology.conf, ...")
       ->value_if_missing(std::string(own_network))

@@ -6,6 +6,7 @@
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cli/command_options.hpp"
 #include "launcher/cli/commands/experiments/failure_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/failures/render_forecast.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/ask_stages.hpp"
@@ -22,7 +23,7 @@ namespace {
 constexpr std::string_view plan_examples =
     R"(  dllaunch plan train.yaml                       where each rank runs, and the start command
   dllaunch plan train.yaml --set resources.nodes=4
-  dllaunch plan train.yaml --facts lumi.json     for another cluster
+  dllaunch plan train.yaml --cluster lumi-g      for another cluster
   dllaunch plan train.yaml --check               also check files, limits and accounts
   dllaunch plan train.yaml --failures outages.csv   what failing nodes will cost
   dllaunch plan train.yaml --json
@@ -135,10 +136,7 @@ Result<int> show_plan(System& system, const PlanArguments& options) {
 
 CommandBody declare_plan(CommandOptions& app) {
   auto options = std::make_shared<PlanArguments>();
-  app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
-  app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->allow_extra_args(false);
+  add_job_options(app, options->plan.job, options->plan.sets);
   app.add_option("--facts", options->plan.facts, "plan for the cluster recorded in FILE")
       ->type_name("FILE");
   app.add_flag("--local", options->plan.local, "this machine only, even if it has Slurm");

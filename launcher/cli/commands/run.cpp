@@ -12,6 +12,7 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/allocated.hpp"
 #include "launcher/launch/ask_stages.hpp"
@@ -507,12 +508,7 @@ Result<int> run_job(const RunOptions& given, System& system) {
 
 CommandBody declare_run(CommandOptions& app) {
   auto options = std::make_shared<RunOptions>();
-  app.add_option("JOB.yaml", options->job_file, "the job file; or a run, which continues")
-      ->required();
-  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_job_options(app, options->job_file, options->sets, "the job file; or a run, which continues");
   auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
   auto* allocated = app.add_flag("--allocated", options->allocated,
                                  "in the Slurm allocation around this command, without a new job")

@@ -4,10 +4,12 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/prepare_components.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "launcher/plan/script/plain_script.hpp"
 #include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
@@ -15,12 +17,18 @@ namespace {
 
 constexpr std::string_view script_examples =
     R"(  dllaunch script train.yaml > job.sbatch        look at it, edit it, sbatch it
-  dllaunch script train.yaml --facts lumi.json   for another cluster
+  dllaunch script train.yaml --cluster lumi-g    for another cluster
+  dllaunch script train.yaml --plain             one that needs no dllaunch
 )";
+
+struct ScriptArguments {
+  PlanOptions plan;
+  bool plain = false;
+};
 
 Error no_slurm() {
   return {ErrorKind::unavailable, "this machine has no Slurm, so the cluster is not known",
-          "give a recorded cluster with --facts FILE"};
+          "name one with --cluster NAME, or give a recorded one with --facts FILE"};
 }
 
 /// Submitted by hand, the job starts without a run directory, and Slurm fails silently if the
@@ -45,27 +53,38 @@ Result<int> print_modular(System& system, const PlanOptions& options, const Job&
   return exit_code::success;
 }
 
-Result<int> print_script(System& system, const PlanOptions& options) {
-  if (const auto job = modular_job(system, options.job, options.sets))
-    return print_modular(system, options, *job);
+Result<int> print_plain(System& system, const LaunchPlan& plan) {
+  const auto plain = plain_script(plan);
+  if (!plain) return plain.error();
+  system.print(render_plain(plan, *plain));
+  return exit_code::success;
+}
+
+Result<int> print_script(System& system, const ScriptArguments& arguments) {
+  const auto& options = arguments.plan;
+  if (const auto job = modular_job(system, options.job, options.sets)) {
+    if (!arguments.plain) return print_modular(system, options, *job);
+    return Error{ErrorKind::bad_request, "components: their common end needs dllaunch on the nodes",
+                 "use script without --plain, or write one of them as a job file of its own"};
+  }
   auto made = plan_job(system, options);
   if (!made) return made.error();
   if (made->launcher != Launcher::slurm) return no_slurm();
   if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
   keep_output_here(*made);
   for (const auto& warning : made->warnings) system.log("warning: " + warning + "\n");
+  if (arguments.plain) return print_plain(system, *made);
   system.print(render_sbatch(*made));
   return exit_code::success;
 }
 
 CommandBody declare_script(CommandOptions& app) {
-  auto options = std::make_shared<PlanOptions>();
-  app.add_option("JOB.yaml", options->job, "the job file")->required();
-  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--facts", options->facts, "write for the cluster recorded in FILE")
+  auto options = std::make_shared<ScriptArguments>();
+  add_job_options(app, options->plan.job, options->plan.sets);
+  app.add_option("--facts", options->plan.facts, "write for the cluster recorded in FILE")
       ->type_name("FILE");
+  app.add_flag("--plain", options->plain,
+               "a script that needs no dllaunch on the cluster, to read and to keep");
   return [options](System& system) { return print_script(system, *options); };
 }
 

@@ -3,8 +3,8 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/cli/commands/network/show_network.hpp"
-#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"

@@ -10,6 +10,8 @@
 #include "launcher/base/split.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
+#include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/stored_json.hpp"
@@ -96,6 +98,11 @@ Result<int> validate(System& system, const ValidateArguments& options) {
   if (options.json) return answer_in_json(system, options);
   const auto job = load_any_job(system, options.file, options.sets);
   if (!job) return job.error();
+  const bool named = std::ranges::any_of(
+      options.sets, [](const std::string& set) { return set.starts_with("cluster="); });
+  if (named && job->cluster != "auto")
+    if (auto profile = find_profile(system, job->cluster); !profile)
+      return std::move(profile).error();
   system.print(options.file + ": ok\n");
   if (system.console().verbosity >= 0) system.print(summary(*job));
   return exit_code::success;
@@ -103,11 +110,7 @@ Result<int> validate(System& system, const ValidateArguments& options) {
 
 CommandBody declare_validate(CommandOptions& app) {
   auto options = std::make_shared<ValidateArguments>();
-  app.add_option("JOB.yaml", options->file, "the job file")->required();
-  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->expected(1)
-      ->take_all();
+  add_job_options(app, options->file, options->sets);
   app.add_flag("--json", options->json, R"({"ok": ..., "problems": [...]} on stdout)");
   return [options](System& system) { return validate(system, *options); };
 }

@@ -45,12 +45,5 @@ TEST(FirstJob, WithoutAProgramOrSlurmIsAFirstTraining) {
   EXPECT_EQ(problem_of(job, one_machine("cores:2"), true), "none");
 }
 
-TEST(FirstJob, NamesComeFromFiles) {
-  EXPECT_EQ(stem_of("a/b.c/train.py"), "train");
-  EXPECT_EQ(stem_of("run"), "run");
-  EXPECT_EQ(stem_of(""), "job");
-  EXPECT_EQ(stem_of(".py"), "job");
-}
-
 }  // namespace
 }  // namespace dllaunch

@@ -205,5 +205,29 @@ TEST(JobFile, PointsIntoTheOverrideThatIsWrong) {
   EXPECT_TRUE(matches_golden("launcher/override_errors.txt", render(parsed.problems, false)));
 }
 
+TEST(JobFile, WithoutANameIsCalledAsItsFile) {
+  const auto name = [](const std::string& file) {
+    const auto parsed = parse_job("run: hostname\n", file, {});
+    return parsed.job ? parsed.job->name : render(parsed.problems, false);
+  };
+  EXPECT_EQ(name("jobs/resnet.v2.yaml"), "resnet.v2");
+  EXPECT_EQ(name("50.yaml"), "50") << "a number is a name too";
+  EXPECT_EQ(name(".yaml"), "job");
+  EXPECT_EQ(name("a\nb\x80.yaml"), "a-b-");
+  EXPECT_EQ(name(std::string(250, 'x') + ".yaml").size(), 200u);
+  const auto modular =
+      parse_job("components: [{name: a, run: x}, {name: b, run: y}]\n", "two.yaml", {});
+  ASSERT_TRUE(modular.job) << render(modular.problems, false);
+  EXPECT_EQ(modular.job->name, "two");
+  EXPECT_EQ(modular.job->components.at(1).job.name, "two-b");
+}
+
+TEST(JobFile, NamesComeFromFiles) {
+  EXPECT_EQ(stem_of("a/b.c/train.py"), "train");
+  EXPECT_EQ(stem_of("run"), "run");
+  EXPECT_EQ(stem_of(""), "job");
+  EXPECT_EQ(stem_of(".py"), "job");
+}
+
 }  // namespace
 }  // namespace dllaunch

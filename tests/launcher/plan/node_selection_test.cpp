@@ -144,5 +144,45 @@ TEST(NodeSelection, ANamedTypeOfGpuAloneCounts) {
   EXPECT_TRUE(h100->uniform);
 }
 
+SlurmFacts any_cluster() {
+  auto slurm = *mixed_cluster().slurm;
+  slurm.cluster = "any";
+  slurm.partitions = {slurm.partitions[1]};
+  slurm.partitions[0].node_types.resize(1);
+  slurm.any_cluster = true;
+  return slurm;
+}
+
+TEST(NodeSelection, OnAnyClusterWhatTheJobNamesIsThereAndWhatWasNotCheckedIsSaid) {
+  const Resources asked{.nodes = 5000,
+                        .time = "100:00:00",
+                        .partition = "gpu_p5,gpu_p6",
+                        .account = "abc@v100",
+                        .qos = "qos_gpu-t4",
+                        .constraint = "v100-32g",
+                        .exclude = "/a/file"};
+  const auto nodes = select_nodes(asked, any_cluster(), true);
+  ASSERT_TRUE(nodes) << nodes.error().what;
+  EXPECT_EQ(nodes->where, "nodes of partition gpu_p5,gpu_p6");
+  EXPECT_THAT(
+      nodes->warnings,
+      testing::ElementsAre("any stands for any Slurm cluster; not checked: partition "
+                           "gpu_p5,gpu_p6, constraint v100-32g, account abc@v100, QOS "
+                           "qos_gpu-t4, excluded nodes /a/file, time 100:00:00, 5000 nodes"));
+}
+
+TEST(NodeSelection, OnAnyClusterNodesHaveWhatTheJobAsksFor) {
+  const auto shape = [](const Resources& asked) {
+    const auto nodes = select_nodes(asked, any_cluster(), true);
+    return nodes ? nodes->shape : NodeType{};
+  };
+  const int gpus = shape({}).gpus;
+  EXPECT_EQ(shape({.gpus_per_node = 2}).gpus, gpus) << "as of any node, some may stay idle";
+  EXPECT_EQ(shape({.gpus_per_node = 16}).gpus, 16);
+  EXPECT_GE(shape({.ranks_per_node = 4, .cpus_per_rank = 72}).cpus, 288);
+  const JobMemory much{.per = MemoryPer::node, .amount = "9T"};
+  EXPECT_EQ(shape({.memory = much}).gpus, gpus) << "no amount of memory is too much";
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -108,5 +108,16 @@ TEST(StudySizes, SayWhatIsWrong) {
               testing::AnyOf(HasSubstr("cannot be divided by"), HasSubstr("whole nodes")));
 }
 
+TEST(StudySizes, TheBatchIsThatOfTheJobAsWrittenOnMoreRanksThanItHas) {
+  auto job = train_job();
+  job.train["batch_size"] = 32;
+  job.resources.ranks_per_node = 2;
+  const auto plan = planned(job, one_machine("cores:2"), /*local=*/true);
+  const auto sizes = sizes_of({.ranks = {1, 2}, .ranks_as_written = 1}, job, plan);
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_THAT(sizes->at(0).sets, testing::Contains("train.batch_size=16"));
+  EXPECT_THAT(sizes->at(1).sets, testing::Contains("train.batch_size=32"));
+}
+
 }  // namespace
 }  // namespace dllaunch

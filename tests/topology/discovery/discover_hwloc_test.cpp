@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -15,6 +16,8 @@
 #include "tests/topology/node/machines.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/placement/placement.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {
@@ -348,6 +351,52 @@ TEST_F(Captures, SurviveDamage) {
       EXPECT_NE(node.error().what.find("damaged.xml"), std::string::npos);
     }
   });
+}
+
+/// Two packages of one core each; both NUMA nodes beside them, as hwloc leaves it where firmware
+/// lets them lie across the packages.
+std::string across_packages() {
+  const auto numa = [](int number) {
+    return fmt::format(
+        R"(<object type="NUMANode" os_index="{0}" cpuset="0xf" complete_cpuset="0xf" )"
+        R"(nodeset="0x{1}" complete_nodeset="0x{1}" gp_index="{2}" local_memory="1073741824"/>)",
+        number, 1 << number, 90 + number);
+  };
+  const auto package = [](int number) {
+    const auto pu = [](int cpu) {
+      return fmt::format(
+          R"(<object type="PU" os_index="{0}" cpuset="0x{1:x}" complete_cpuset="0x{1:x}" )"
+          R"(nodeset="0x3" complete_nodeset="0x3" gp_index="{2}"/>)",
+          cpu, 1 << cpu, 10 + cpu);
+    };
+    const int first = 2 * number;
+    const auto sets = fmt::format(
+        R"(cpuset="0x{0:x}" complete_cpuset="0x{0:x}" nodeset="0x3" complete_nodeset="0x3")",
+        3 << first);
+    return fmt::format(
+        R"(<object type="Package" os_index="{0}" {1} gp_index="{2}">)"
+        R"(<object type="Core" os_index="{0}" {1} gp_index="{3}">{4}{5}</object></object>)",
+        number, sets, 20 + number, 30 + number, pu(first), pu(first + 1));
+  };
+  return R"(<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd">)"
+         R"(<topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" )"
+         R"(complete_cpuset="0xf" allowed_cpuset="0xf" nodeset="0x3" complete_nodeset="0x3" )"
+         R"(allowed_nodeset="0x3" gp_index="1">)" +
+         numa(0) + numa(1) + package(0) + package(1) + "</object></topology>";
+}
+
+TEST(Discover, NumaNodesAcrossPackagesAreNearNoCpu) {
+  const auto node = read(across_packages());
+  ASSERT_EQ(node.numa.size(), 2u);
+  for (const auto& numa : node.numa) {
+    EXPECT_TRUE(numa.cpus.empty());
+    EXPECT_GT(numa.memory_bytes, 0u);
+  }
+  const auto placed = place_ranks(node, {.ranks = 2});
+  ASSERT_TRUE(placed) << placed.error().what;
+  EXPECT_NE(placed->warnings.at(0).find("NUMA locality unknown"), std::string::npos);
+  EXPECT_EQ(srun_mem_bind(node, *placed), "none");
+  EXPECT_NE(placed->ranks[0].cpus, placed->ranks[1].cpus);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "launcher/base/table.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -200,9 +201,7 @@ Result<int> study(const StudyArguments& options, System& system) {
 
 CommandBody declare_study(CommandOptions& app) {
   auto options = std::make_shared<StudyArguments>();
-  app.add_option("JOB.yaml", options->job, "the job file")->required();
-  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE");
+  add_job_options(app, options->job, options->sets);
   auto* ranks =
       app.add_option("--ranks", options->ranks, "how many ranks, as 1,2,4,8")->type_name("LIST");
   app.add_option("--nodes", options->nodes, "or how many nodes, each full of ranks")

@@ -9,6 +9,7 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -78,9 +79,7 @@ Result<int> sweep(const SweepArguments& options, System& system) {
 
 CommandBody declare_sweep(CommandOptions& app) {
   auto options = std::make_shared<SweepArguments>();
-  app.add_option("JOB.yaml", options->job, "the job file, with a block sweep:")->required();
-  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE");
+  add_job_options(app, options->job, options->sets, "the job file, with a block sweep:");
   auto* local = app.add_flag("--local", options->local, "on this machine, even if it has Slurm");
   app.add_flag("--allocated", options->allocated,
                "in the Slurm allocation around this command, without new jobs")

@@ -5,6 +5,7 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/queue/soonest.hpp"
 
@@ -31,11 +32,7 @@ Result<int> when(const WhenArguments& options, System& system) {
 
 CommandBody declare_when(CommandOptions& app) {
   auto options = std::make_shared<WhenArguments>();
-  app.add_option("JOB.yaml", options->request.job_file, "the job file")->required();
-  app.add_option("--set", options->request.sets, "change one key of the job file; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_job_options(app, options->request.job_file, options->request.sets);
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return when(*options, system); };
 }

@@ -16,6 +16,7 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/job_options.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/prepare_job.hpp"
@@ -223,11 +224,7 @@ CommandBody declare_retry(CommandOptions& app) {
   auto options = std::make_shared<RetryArguments>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
-  app.add_option("--set", options->sets,
-                 "change one key of the run's job file, RUN/job.yaml; may be repeated")
-      ->type_name("KEY.PATH=VALUE")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_sets(app, options->sets, "the run's job file, RUN/job.yaml");
   return [options](System& system) { return retry(*options, system); };
 }
 

@@ -96,5 +96,15 @@ TEST(InitCommand, RefusesWhatIsNotThere) {
   EXPECT_FALSE(call(system, {"init", "--framework", "torch", "-o", "-"}));
 }
 
+TEST(InitCommand, WritesTheClusterThatTheJobIsFor) {
+  auto system = laptop();
+  ASSERT_EQ(*call(system, {"init", "--from", "job.sbatch", "--cluster", "lumi-g", "-o", "-"}), 0);
+  EXPECT_THAT(system.printed, HasSubstr("\nname: job\ncluster: lumi-g\n"));
+  system.printed.clear();
+  ASSERT_EQ(*call(system, {"init", "--script", "train.py", "--cluster", "lumi-g", "-o", "-"}), 0);
+  EXPECT_THAT(system.printed, HasSubstr("\nname: train\ncluster: lumi-g\n"));
+  EXPECT_FALSE(call(system, {"init", "--script", "train.py", "--cluster", "lumi", "-o", "-"}));
+}
+
 }  // namespace
 }  // namespace dllaunch

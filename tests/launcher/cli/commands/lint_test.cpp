@@ -76,5 +76,23 @@ TEST(LintCommand, AnswersInOneDocument) {
   EXPECT_EQ(document["findings"][0]["id"], "mask-empty");
 }
 
+TEST(LintCommand, ChecksMasksAgainstTheNodesOfTheClustersPartition) {
+  FakeSystem system;
+  // No node of the profile has these CPUs.
+  const auto script = [](const std::string& partition) {
+    return "#!/bin/bash\n#SBATCH -t 10 -N 1\n#SBATCH -p " + partition +
+           "\nsrun --ntasks=1 --cpu-bind=mask_cpu:0xff0000000000000000000000000000000000 a\n";
+  };
+  system.files = {{"standard", script("batch")}, {"any", script("x")}};
+  EXPECT_EQ(*call(system, {"lint", "standard", "--cluster", "juwels-booster"}), 4);
+  EXPECT_NE(system.printed.find("[mask-outside-node]"), std::string::npos) << system.printed;
+  system.printed.clear();
+  EXPECT_TRUE(call(system, {"lint", "any", "--cluster", "generic-nvidia"}));
+  EXPECT_EQ(system.printed.find("[mask-outside-node]"), std::string::npos)
+      << "its node is an example: " << system.printed;
+  EXPECT_FALSE(call(system, {"lint", "any", "--cluster", "none"}));
+  EXPECT_FALSE(call(system, {"lint", "any", "--cluster", "lumi-g", "--topology", "lumi-g"}));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -81,5 +81,59 @@ TEST(PlanCommand, HandsErrorsOn) {
   EXPECT_EQ(code.error().hint, "use standard-g");
 }
 
+TEST(PlanCommand, PlansForTheClusterOfTheOption) {
+  auto system = laptop();
+  ASSERT_EQ(
+      *call(system, {"plan", "job.yaml", "--cluster", "frontier", "--set", "cluster=perlmutter"}),
+      0);
+  EXPECT_THAT(system.printed, HasSubstr("as cluster profile frontier has it"));
+  const auto unknown = call(system, {"plan", "job.yaml", "--cluster", "frontiere"});
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().what, HasSubstr("did you mean 'frontier'?"));
+}
+
+TEST(PlanCommand, TakesAnyPartitionOfAnySlurmCluster) {
+  for (const std::string profile : {"generic-nvidia", "generic-amd", "cpu"}) {
+    auto system = laptop();
+    system.files["job.yaml"] =
+        "run: [echo, hi]\nresources: {nodes: 2000, partition: gpu_p5, constraint: a100, account: "
+        "x@a100, qos: dev}\n";
+    ASSERT_EQ(*call(system, {"plan", "job.yaml", "--check", "--cluster", profile}), 0)
+        << system.printed;
+    EXPECT_THAT(system.printed,
+                HasSubstr(profile + " stands for any Slurm cluster; not checked: partition gpu_p5, "
+                                    "constraint a100, account x@a100, QOS dev, 2000 nodes\n"));
+    EXPECT_THAT(system.printed, HasSubstr("--partition=gpu_p5"));
+  }
+}
+
+TEST(PlanCommand, PlansTheClusterModuleOfJuwelsBesideTheBooster) {
+  auto system = laptop();
+  system.files["job.yaml"] =
+      "components:\n"
+      "- {name: loader, run: [echo, a], resources: {partition: batch, ranks_per_node: 2}}\n"
+      "- {name: trainer, run: [echo, b], resources: {partition: booster}}\n";
+  ASSERT_EQ(*call(system, {"plan", "job.yaml", "--cluster", "juwels-booster"}), 0);
+  EXPECT_THAT(system.printed, HasSubstr("--partition=batch"));
+  EXPECT_THAT(system.printed, HasSubstr("--partition=booster"));
+}
+
+TEST(StudyCommand, OneMachineTakesTheRanksThatAreAskedFor) {
+  auto system = laptop();
+  system.folders = {"/"};
+  system.programs = {"echo"};
+  system.files["job.yaml"] = "run: [echo, 5 items]\nstudy: {value: '([0-9]+) items'}\n";
+  const auto code = call(system, {"study", "job.yaml", "--ranks", "1,2", "--local", "--dry-run"});
+  ASSERT_TRUE(code) << code.error().what << system.logged;
+  EXPECT_THAT(system.printed, HasSubstr("resources.ranks_per_node=2 resources.cpus_per_rank=1\n"));
+  EXPECT_THAT(system.printed, HasSubstr("resources.ranks_per_node=1 resources.cpus_per_rank=1\n"));
+}
+
+TEST(ValidateCommand, KnowsTheClustersThatItIsAskedAbout) {
+  auto system = laptop();
+  EXPECT_EQ(*call(system, {"validate", "job.yaml", "--cluster", "lumi-g"}), 0);
+  EXPECT_FALSE(call(system, {"validate", "job.yaml", "--cluster", "lumi"}));
+}
+
 }  // namespace
 }  // namespace dllaunch

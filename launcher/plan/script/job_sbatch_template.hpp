@@ -7,5 +7,8 @@ namespace dllaunch {
 
 std::string_view job_sbatch_template();
 std::string_view components_sbatch_template();
+std::string_view plain_sbatch_template();
+/// A part of the others.
+std::string_view environment_template();
 
 }  // namespace dllaunch
