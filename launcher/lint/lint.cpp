@@ -101,12 +101,11 @@ std::vector<Finding> lint(std::string_view text, const Surroundings& around) {
   const Subject subject{script, around, cpu_binds(script)};
   std::vector<Finding> findings;
   for (const Rule& rule : rules()) {
-    Report report;
+    Report report{.severity = rule.severity};
     rule.check(subject, report);
     if (report.full()) report.findings.resize(Report::most);
     for (Finding& finding : report.findings) {
       finding.id = rule.id;
-      finding.severity = rule.severity;
       finding.at = std::min(finding.at, text.size());
       findings.push_back(std::move(finding));
     }
