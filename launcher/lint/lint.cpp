@@ -35,6 +35,7 @@ alarms. Findings, of all scripts with the fault:
 | `no-srun` | 1 of 1 |
 | `no-time-limit` | 32 of 32 |
 | `not-a-script` | 1 of 1 |
+| `options-exclusive` | 1 of 1 |
 | `output-folder` | 14 of 14 |
 | `rank-expanded-early` | 1 of 1 |
 | `unclosed` | 1 of 1 |

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/slurm_options.hpp"
@@ -113,6 +114,14 @@ void read_option(const OptionGiven& option, bool of_step, SlurmRequest& request)
   request.wants_gpus = request.wants_gpus || named || option.name == "ntasks-per-gpu";
 }
 
+/// An earlier option of the same name leaves no trace.
+void read_last_of_each(std::span<const OptionGiven> options, bool of_step, SlurmRequest& request) {
+  std::map<std::string_view, const OptionGiven*> last;
+  for (const auto& option : options) last[option.name] = &option;
+  for (const auto& option : options)
+    if (last.at(option.name) == &option) read_option(option, of_step, request);
+}
+
 /// sbatch takes no more nodes than tasks.
 void take_fewer_nodes(SlurmRequest& request) {
   if (request.ntasks < 1 || request.least_nodes < 1) return;
@@ -211,7 +220,7 @@ long SlurmRequest::task_cpus() const {
 
 SlurmRequest job_request(std::span<const OptionGiven> options) {
   SlurmRequest request;
-  for (const auto& option : options) read_option(option, false, request);
+  read_last_of_each(options, false, request);
   const bool places = std::ranges::any_of(options, [](const OptionGiven& option) {
     return option.name == "nodes" || option.name == "nodelist" || option.name == "nodefile";
   });
@@ -237,7 +246,7 @@ SlurmRequest step_request(const SlurmRequest& job, std::span<const OptionGiven> 
     request.ntasks = -1;
   }
   if (given("cpus-per-gpu")) request.cpus_per_task = -1;
-  for (const auto& option : options) read_option(option, true, request);
+  read_last_of_each(options, true, request);
   if (!complete && !counts) {
     request.ntasks = -1;
     request.ntasks_per_node = -1;
@@ -270,6 +279,8 @@ std::string contradiction_in(const SlurmRequest& request) {
     return whole > 0 && part > 0 && whole % part != 0;
   };
   if (request.typed_gpus && request.untyped_gpus) return "GPUs are given with and without a type";
+  if (!counts_gpus && per_gpu < 1 && request.memory_per_gpu > 0)
+    return "--mem-per-gpu is given, and no GPUs";
   if (per_task > 0 && request.gpus < 0 && tasks < 0)
     return "GPUs of a task need --ntasks, --gpus, or --nodes without --cpus-per-task";
   if (per_gpu > 0 && !counts_gpus && tasks < 0 && nodes < 1)

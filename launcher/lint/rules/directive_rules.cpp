@@ -108,24 +108,28 @@ void find_exclusive(const ParsedOptions& parsed, std::string_view program, const
         pair.since == oldest_slurm
             ? std::string(program)
             : fmt::format("{} from Slurm {}.{:02} on", program, pair.since / 100, pair.since % 100);
-    say(*std::max(one, other), fmt::format("--{} and --{} are mutually exclusive: {} refuses them",
-                                           pair.one, pair.other, since));
+    Finding& finding = say(*std::max(one, other),
+                           fmt::format("--{} and --{} are mutually exclusive: {} refuses them",
+                                       pair.one, pair.other, since));
+    // Most clusters still take what only the newest Slurm refuses.
+    if (pair.since == newest_slurm) finding.severity = Severity::warning;
   }
 }
 
 void check_exclusive(const Subject& subject, Report& report) {
   const Script& script = subject.script;
-  constexpr std::string_view fix = "keep the one you mean";
+  const std::string fix = "keep the one you mean";
   find_exclusive(script.directives.parsed, "sbatch",
-                 [&](const GivenOption& option, std::string message) {
-                   report.add(script.at(option), std::move(message), std::string(fix));
+                 [&](const GivenOption& option, std::string message) -> Finding& {
+                   return report.add(script.at(option), std::move(message), fix);
                  });
   for (const Launch& launch : script.launches) {
     if (report.full()) return;
-    find_exclusive(launch.options, "srun", [&](const GivenOption& option, std::string message) {
-      report.add(launch.arguments[option.word].source(option.at), std::move(message),
-                 std::string(fix));
-    });
+    find_exclusive(launch.options, "srun",
+                   [&](const GivenOption& option, std::string message) -> Finding& {
+                     return report.add(launch.arguments[option.word].source(option.at),
+                                       std::move(message), fix);
+                   });
   }
 }
 
@@ -136,7 +140,7 @@ void check_contradiction(const Subject& subject, Report& report) {
   const auto& options = script.directives.parsed.options;
   const auto counts = std::ranges::find_if(options, [](const GivenOption& option) {
     return option.name.starts_with("gpus") || option.name == "ntasks-per-gpu" ||
-           option.name == "tres-per-task";
+           option.name == "tres-per-task" || option.name == "mem-per-gpu";
   });
   if (counts == options.end()) return;
   report.add(script.at(*counts), what + ": sbatch refuses the script", "correct one of them");
@@ -295,7 +299,8 @@ constexpr Rule directive_table[] = {
     {"directive-ambiguous", Severity::error, "An abbreviation of several options.",
      check_ambiguous},
     {"options-exclusive", Severity::error,
-     "Two options that sbatch or srun refuses together, such as `--mem` and `--mem-per-cpu`.",
+     "Two options that sbatch or srun refuses together, such as `--mem` and `--mem-per-cpu`. A "
+     "warning if only Slurm 26.05 does.",
      check_exclusive},
     {"request-contradicts", Severity::error,
      "Numbers of GPUs, tasks and nodes that contradict each other: sbatch refuses.",

@@ -116,6 +116,12 @@ TEST(SlurmRequest, AStepsOptionsTakeThePlaceOfTheJobs) {
   EXPECT_EQ(step_request(job, {}, false).tasks_per_node(), -1) << "an unknown word may be -n";
 }
 
+TEST(SlurmRequest, TheLastOptionOfItsNameCounts) {
+  const auto request = asked("-N2 --gres=gpu:a100:2 --gres=gpu:4");
+  EXPECT_EQ(request.node_gpus(), 4);
+  EXPECT_EQ(contradiction_in(request), "") << "the first has a type";
+}
+
 TEST(SlurmRequest, ThereAreNoMoreNodesThanTasks) {
   EXPECT_EQ(asked("-N8 -n2").nodes, 2);
   EXPECT_EQ(asked("-N2-4 -n2").nodes, 2);
@@ -126,6 +132,7 @@ TEST(SlurmRequest, ContradictionsAreNamed) {
   const std::pair<const char*, const char*> bad[] = {
       {"-N2 --gpus-per-node=4 --gpus-per-task=1 --ntasks-per-node=8", "says 8"},
       {"-N2 --gpus=8 --gpus-per-node=2", "--nodes says 2"},
+      {"-N4 --mem-per-gpu=2G", "no GPUs"},
       {"-N4 --gpus=2", "fewer than 4 nodes"},
       {"--gpus-per-task=1", "need --ntasks"},
       {"--ntasks-per-gpu=1", "needs a number"},
