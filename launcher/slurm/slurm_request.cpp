@@ -283,7 +283,7 @@ std::string contradiction_in(const SlurmRequest& request) {
     return "--mem-per-gpu is given, and no GPUs";
   if (per_task > 0 && request.gpus < 0 && tasks < 0)
     return "GPUs of a task need --ntasks, --gpus, or --nodes without --cpus-per-task";
-  if (per_gpu > 0 && !counts_gpus && tasks < 0 && nodes < 1)
+  if (per_gpu > 0 && !counts_gpus && tasks < 0 && (nodes < 1 || request.node_range))
     return "--ntasks-per-gpu needs a number of GPUs, tasks or nodes";
   if (per_gpu > 0 && !counts_gpus && tasks > 0) {
     if (broken(tasks, per_gpu))

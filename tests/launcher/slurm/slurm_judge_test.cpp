@@ -102,7 +102,12 @@ Reading read(const std::vector<std::string_view>& words, SlurmProgram program, i
     const auto* known = find_slurm_option(option.name, program);
     const auto value = value_of(option, words);
     reading.options.push_back({known->name, value, option.has_value});
-    if (option.has_value && !fault_of_value(option.name, value).empty())
+    // The text of GPUs is read at the end: that of an option which another replaces never is.
+    const bool replaced = known->value == OptionValue::gpus &&
+                          std::ranges::any_of(parsed.options, [&option](const ReadOption& other) {
+                            return other.name == option.name && other.word > option.word;
+                          });
+    if (option.has_value && !replaced && !fault_of_value(option.name, value).empty())
       reading.refusal = option.name + " " + fault_of_value(option.name, value);
   }
   const auto last = [&reading](std::string_view name) -> const OptionGiven* {

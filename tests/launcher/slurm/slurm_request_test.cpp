@@ -136,6 +136,7 @@ TEST(SlurmRequest, ContradictionsAreNamed) {
       {"-N4 --gpus=2", "fewer than 4 nodes"},
       {"--gpus-per-task=1", "need --ntasks"},
       {"--ntasks-per-gpu=1", "needs a number"},
+      {"-N2-4 --ntasks-per-gpu=1", "needs a number"},
       {"-n3 --ntasks-per-gpu=2", "no multiple"},
       {"-N1 --gpus-per-socket=2", "needs --sockets-per-node"},
       {"-N1 --gpus-per-node=3 --gpus-per-task=2", "no multiples"},
