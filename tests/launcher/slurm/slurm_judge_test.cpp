@@ -147,6 +147,8 @@ std::string difference(const Reading& reading, const Verdict& verdict, SlurmProg
     const bool counted = known->value != OptionValue::text && known->value != OptionValue::signal &&
                          known->value != OptionValue::open_mode;
     if (!counted && option.name != "gres") continue;
+    // srun drops tasks a node that do not fit the tasks and nodes.
+    if (program == SlurmProgram::srun && option.name == "ntasks-per-node") continue;
     const auto same =
         std::find_if(reading.options.rbegin(), reading.options.rend(),
                      [&option](const OptionGiven& other) { return other.name == option.name; });
@@ -266,6 +268,13 @@ void compare(const std::string& name, SlurmProgram program, int rounds) {
     const std::vector<std::string_view> words(options.begin(), options.end());
     auto reading = read(words, program, version);
     const auto verdict = judge.judge(name, options, "");
+    // Newer versions refuse them together; how 22.05 joins two numbers is not ours to say.
+    const auto gives = [&reading](std::string_view option, std::string_view part) {
+      return std::ranges::any_of(reading.options, [&](const OptionGiven& given) {
+        return given.name == option && given.value.find(part) != std::string_view::npos;
+      });
+    };
+    if (gives("gres", "gpu") && gives("gpus-per-node", "")) continue;
     // Without a job, srun counts tasks by rules of its own.
     if (program == SlurmProgram::srun && (verdict.contradicts || reading.contradicts)) continue;
     EXPECT_EQ(reading.refusal.empty(), verdict.accepted)
