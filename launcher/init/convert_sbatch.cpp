@@ -11,6 +11,7 @@
 #include "launcher/init/sbatch_directives.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/rank_launcher.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -77,7 +78,7 @@ KnownNumbers numbers_of(const lint::Script& script, const JobCounts& counts) {
 /// `threads`: what Slurm counts for each core.
 Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, const KnownNumbers& numbers,
                int threads) {
-  Ranks ranks{.per_node = body.tasks_per_node > 0 ? body.tasks_per_node : counts.tasks_per_node,
+  Ranks ranks{.per_node = counts.tasks_per_node,
               .cores = counts.exclusive ? -1 : 1,
               .framework = body.framework,
               .setup = body.setup,
@@ -117,14 +118,16 @@ Json list_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-void add_resources(const ConvertedDirectives& directives, const ConvertedBody& body,
-                   const Ranks& ranks, JobDraft& draft) {
+void add_resources(const ConvertedDirectives& directives, const JobCounts& counts,
+                   const ConvertedBody& body, const Ranks& ranks, JobDraft& draft) {
   auto& keys = draft.resources;
-  const JobCounts& counts = directives.counts;
   keys.push_back({.key = "nodes", .value = counts.nodes});
   keys.push_back({.key = "gpus_per_node",
                   .value = counts.gpus_per_node,
-                  .comment = counts.gpus_per_node == 0 ? "the script asks Slurm for no GPUs" : ""});
+                  .comment = counts.gpus_per_node > 0 ? ""
+                             : counts.exclusive
+                                 ? "no option asks for GPUs; --exclusive gives all that a node has"
+                                 : "the script asks Slurm for no GPUs"});
   keys.push_back({.key = "ranks_per_node", .value = ranks.per_node});
   if (ranks.cores > 0) keys.push_back({.key = "cpus_per_rank", .value = ranks.cores});
   keys.insert(keys.end(), directives.resources.begin(), directives.resources.end());
@@ -159,13 +162,59 @@ void add_environment(const ConvertedBody& body, const std::string& setup, JobDra
         {.key = "setup", .value = setup, .comment = "the script's lines before its ranks start"});
 }
 
+std::string megabytes_words(long megabytes) {
+  return megabytes % 1024 == 0 ? fmt::format("{}G", megabytes / 1024)
+                               : fmt::format("{}M", megabytes);
+}
+
+std::string memory_words(const SlurmRequest& job) {
+  if (job.memory_per_node == 0) return "all memory of a node";
+  if (job.memory_per_node > 0) return megabytes_words(job.memory_per_node) + " a node";
+  if (job.memory_per_cpu > 0) return megabytes_words(job.memory_per_cpu) + " a CPU";
+  if (job.memory_per_gpu > 0) return megabytes_words(job.memory_per_gpu) + " a GPU";
+  return "memory as the partition says";
+}
+
+std::string gpu_words(const JobCounts& counts, bool hidden) {
+  if (counts.gpus_per_node < 1) return counts.exclusive ? "all GPUs of a node" : "no GPUs";
+  return fmt::format("{} GPU{} a node{}", counts.gpus_per_node,
+                     counts.gpus_per_node == 1 ? "" : "s",
+                     hidden ? ", of which a task sees its own; dllaunch's ranks see all" : "");
+}
+
+/// What Slurm gives the script, in three lines.
+std::vector<std::string> account_of(const JobCounts& counts, const lint::Script& script) {
+  std::vector<lint::GivenOption> given = script.directives.parsed.options;
+  for (const auto& launch : script.launches)
+    given.insert(given.end(), launch.options.options.begin(), launch.options.options.end());
+  const bool unbound = std::ranges::any_of(given, [](const lint::GivenOption& option) {
+    return option.name == "gpu-bind" && option.value.bytes() == "none";
+  });
+  const bool hidden = !unbound && std::ranges::any_of(given, [](const lint::GivenOption& option) {
+    return hides_gpus(option.name, option.value.bytes());
+  });
+  const auto* time = script.directive("time");
+  return {
+      fmt::format("{} node{} x {} task{}, {}{}", counts.nodes, counts.nodes == 1 ? "" : "s",
+                  counts.tasks_per_node, counts.tasks_per_node == 1 ? "" : "s",
+                  counts.cpus_per_task > 0 ? fmt::format("{} CPUs a task", counts.cpus_per_task)
+                  : counts.exclusive       ? "all CPUs of a node"
+                                           : "1 CPU a task",
+                  counts.exclusive ? ", nobody else on the nodes" : ""),
+      gpu_words(counts, hidden),
+      fmt::format("{}, {}", memory_words(script.request),
+                  time == nullptr ? "time as the partition says" : "time " + time->value.bytes())};
+}
+
 std::vector<std::string> head_of(const SbatchOrigin& origin,
+                                 const std::vector<std::string>& account,
                                  const std::vector<std::string>& dropped) {
   std::vector<std::string> head = {
       fmt::format("Made from {} by dllaunch init. `dllaunch validate` checks it, `dllaunch plan` "
                   "shows",
                   origin.file),
-      "what it asks Slurm for."};
+      "what it asks Slurm for. The script's own account:"};
+  for (const auto& line : account) head.push_back("  " + line);
   if (!dropped.empty()) head.emplace_back("Not taken over:");
   for (const auto& what : dropped) head.push_back("  " + what);
   return head;
@@ -183,23 +232,29 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   const lint::Script script = lint::read_script(text);
   const auto directives = convert_directives(script);
   const auto body = convert_body(script);
+  JobCounts counts = counts_of(script.request, body.request);
+  if (body.tasks_per_node > 0) counts.tasks_per_node = body.tasks_per_node;
   ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};
   append(converted.dropped, body.dropped);
   append(converted.reasons, body.reasons);
+  if (counts.gpus_per_node < 0)
+    converted.reasons.emplace_back(
+        "its number of GPUs does not divide over its nodes, or is not written as a number");
   if (!script.tree.unread.empty()) converted.reasons.push_back("it is " + script.tree.unread);
   if (!converted.reasons.empty()) return converted;
 
   const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);
-  auto ranks = ranks_of(body, directives.counts, numbers_of(script, directives.counts), threads);
+  auto ranks = ranks_of(body, counts, numbers_of(script, counts), threads);
   append(converted.dropped, ranks.dropped);
   if (!origin.framework.empty()) ranks.framework = origin.framework;
   converted.framework = ranks.framework;
-  converted.counts_cpus = threads == 1 && ranks.cores > 0 && directives.counts.cpus_per_task > 0 &&
-                          !counts_cores(script);
+  converted.counts_cpus =
+      threads == 1 && ranks.cores > 0 && counts.cpus_per_task > 0 && !counts_cores(script);
   if (!ranks.starts_others) converted.program = python_program_in(ranks.run);
-  JobDraft draft{.head = head_of(origin, converted.dropped),
+  converted.account = account_of(counts, script);
+  JobDraft draft{.head = head_of(origin, converted.account, converted.dropped),
                  .name = directives.name.empty() ? stem_of(origin.file) : directives.name};
-  add_resources(directives, body, ranks, draft);
+  add_resources(directives, counts, body, ranks, draft);
   add_environment(body, ranks.setup, draft);
   if (!directives.array.empty()) draft.other.push_back({.key = "array", .value = directives.array});
   if (ranks.framework != "none")

@@ -18,6 +18,7 @@ struct ConvertedScript {
   std::string framework = "none";
   std::string program = {};               // the Python program of each rank; empty: none is seen
   bool counts_cpus = false;               // cpus_per_rank holds what Slurm counts for the script
+  std::vector<std::string> account = {};  // what Slurm gives the script, three lines
   std::vector<std::string> dropped = {};  // what it does not hold, "line 3: ..."
   std::vector<std::string> reasons = {};  // why the script cannot be converted
 };

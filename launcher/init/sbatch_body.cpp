@@ -109,18 +109,19 @@ StepWords split_step(const lint::Script& script, std::span<const Word> words, st
 
 /// Options of srun that dllaunch decides, or that mean nothing in its step.
 bool is_ours(std::string_view option) {
-  constexpr std::array<std::string_view, 21> ours = {
-      "nodes",      "ntasks",    "ntasks-per-node",  "cpus-per-task", "label",
-      "jobid",      "cpu-bind",  "gpus-per-node",    "gres",          "gpus",
-      "output",     "error",     "kill-on-bad-exit", "wait",          "export",
-      "unbuffered", "exclusive", "gpus-per-task",    "gpu-bind",      "time",
-      "exact"};
-  return std::ranges::find(ours, option) != ours.end();
+  constexpr std::array<std::string_view, 9> ours = {
+      "label",      "jobid",      "cpu-bind", "kill-on-bad-exit", "wait", "export",
+      "unbuffered", "accel-bind", "exact"};
+  const auto* known = find_slurm_option(option, SlurmProgram::srun);
+  const bool counted = known != nullptr && (known->in_job_file == InJobFile::counted ||
+                                            known->in_job_file == InJobFile::dropped);
+  return counted || option == "time" || std::ranges::find(ours, option) != ours.end();
 }
 
 class BodyReader {
  public:
   explicit BodyReader(const lint::Script& script) : script_(script) {
+    body_.request = script.request;
     if (script.tree.root.kind == NodeKind::sequence)
       for (const Node& child : script.tree.root.children) top_.push_back(&child);
     else
@@ -272,7 +273,7 @@ class BodyReader {
                          job_nodes));
       return words.size();
     }
-    body_.tasks_per_node = request.tasks_per_node();
+    body_.request = request;
     take_options(step, at);
     return step.program;
   }
@@ -444,7 +445,7 @@ class BodyReader {
     body_.run = lines_between(begin, script_.text.size()) + "\n";
     body_.whole_script = true;
     if (body_.run == "\n") refuse("it has no command");
-    const lint::Request& request = script_.request;
+    const SlurmRequest& request = script_.request;
     const bool several = request.nodes > 1 || request.tasks_per_node() > 1;
     if (several) body_.run.insert(0, "[ \"$RANK\" = 0 ] || exit 0  # the script has no srun\n");
   }

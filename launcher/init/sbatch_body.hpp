@@ -21,7 +21,8 @@ struct ConvertedBody {
   bool whole_script = false;                    // `run` is all of it, for one rank
   bool runs_once = false;                       // `run` starts the ranks of all nodes
   std::string framework = "none";  // mpi or horovod, if their launcher started the ranks
-  long tasks_per_node = -1;        // as srun has it; -1: as the directives
+  SlurmRequest request = {};       // of srun, or the job's
+  long tasks_per_node = -1;        // as mpirun has it; -1: as `request`
   std::string image = {};          // of srun's --container-image
   std::vector<std::string> mounts = {};
   std::vector<std::string> srun_extra = {};

@@ -3,64 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "launcher/lint/rule.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 
 namespace dllaunch {
 namespace {
-
-enum class Fate { key, counted, dropped, extra };
-
-struct DirectiveFate {
-  std::string_view option;
-  Fate fate;
-  std::string_view what;  // the key of resources, or why it is dropped
-};
-
-constexpr std::string_view output_is_ours =
-    "the output of the ranks goes to the run directory (`dllaunch logs`)";
-
-constexpr std::array<DirectiveFate, 25> fates = {{
-    {"job-name", Fate::counted, ""},
-    {"nodes", Fate::counted, ""},
-    {"ntasks", Fate::counted, ""},
-    {"ntasks-per-node", Fate::counted, ""},
-    {"cpus-per-task", Fate::counted, ""},
-    {"gpus", Fate::counted, ""},
-    {"gpus-per-node", Fate::counted, ""},
-    {"gpus-per-task", Fate::counted, ""},
-    {"exclusive", Fate::counted, ""},
-    {"gres", Fate::counted, ""},
-    {"mem", Fate::key, "memory"},
-    {"mem-per-gpu", Fate::key, "memory.per_gpu"},
-    {"array", Fate::counted, ""},
-    {"time", Fate::key, "time"},
-    {"partition", Fate::key, "partition"},
-    {"account", Fate::key, "account"},
-    {"qos", Fate::key, "qos"},
-    {"reservation", Fate::key, "reservation"},
-    {"constraint", Fate::key, "constraint"},
-    {"exclude", Fate::key, "exclude"},
-    {"output", Fate::dropped, output_is_ours},
-    {"error", Fate::dropped, output_is_ours},
-    {"open-mode", Fate::dropped, output_is_ours},
-    {"chdir", Fate::dropped, "the job runs where `dllaunch run` is called"},
-    {"signal", Fate::dropped,
-     "write recovery: {signal: ..., grace_seconds: ...} if the ranks handle it"},
-}};
-
-Fate fate_of(std::string_view option, std::string_view& what) {
-  const auto found = std::ranges::find(fates, option, &DirectiveFate::option);
-  if (found == fates.end()) return Fate::extra;
-  what = found->what;
-  return found->fate;
-}
 
 std::string as_word(const lint::GivenOption& option) {
   return "--" + option.name + (option.has_value ? "=" + option.value.bytes() : "");
@@ -92,7 +45,9 @@ class DirectiveReader {
       if (lint::last_option(parsed, option.name) == &option) take(option);
     }
     for (const auto& problem : parsed.problems) {
-      drop(script_.directives.lines[problem.word], problem.option, "sbatch does not know it");
+      drop(script_.directives.lines[problem.word], problem.option,
+           problem.complaint == Complaint::ambiguous ? "several options of sbatch begin so"
+                                                     : "sbatch does not know it");
     }
     for (const std::size_t word : parsed.others) {
       drop(script_.directives.lines[word], script_.directives.words[word].bytes(),
@@ -112,13 +67,14 @@ class DirectiveReader {
 
   void take(const lint::GivenOption& option) {
     const std::string& value = option.value.bytes();
-    std::string_view what;
-    const Fate fate = fate_of(option.name, what);
-    if (fate == Fate::dropped) {
-      drop(script_.at(option), as_word(option), what);
-    } else if (fate == Fate::counted) {
+    const auto* known = find_slurm_option(option.name, SlurmProgram::sbatch);
+    const auto fate = known == nullptr ? InJobFile::extra : known->in_job_file;
+    if (fate == InJobFile::dropped) {
+      drop(script_.at(option), as_word(option), known->what);
+    } else if (fate == InJobFile::counted) {
       take_counted(option, value);
-    } else if (fate == Fate::key && option.has_value && take_key(std::string(what), value)) {
+    } else if (fate == InJobFile::key && option.has_value &&
+               take_key(std::string(known->what), value)) {
       return;
     } else {
       converted_.sbatch_extra.push_back(as_word(option));
@@ -152,22 +108,13 @@ class DirectiveReader {
   }
 
   void count() {
-    const lint::Request& request = script_.request;
-    JobCounts& counts = converted_.counts;
+    const SlurmRequest& request = script_.request;
     if (request.node_range)
       refuse("--nodes is a range, and a job file has one number of nodes");
     else if (request.nodes < 1)
       refuse("it does not say how many nodes it needs: write --nodes");
-    counts.nodes = std::max(1L, request.nodes);
-    const bool counted = request.ntasks > 0 || request.ntasks_per_node > 0;
-    counts.tasks_per_node = counted ? request.tasks_per_node() : 1;
-    if (counts.tasks_per_node < 1 && request.nodes > 0)
+    if (request.ntasks > 0 && request.nodes > 0 && request.tasks_per_node() < 1)
       refuse(fmt::format("--ntasks={} do not divide over {} nodes", request.ntasks, request.nodes));
-    counts.cpus_per_task = request.cpus_per_task;
-    counts.exclusive = request.exclusive;
-    counts.gpus_per_node = request.wants_gpus ? request.node_gpus() : 0;
-    if (request.wants_gpus && counts.gpus_per_node < 0)
-      refuse("its number of GPUs does not divide over its nodes, or is not written as a number");
   }
 
   const lint::Script& script_;
@@ -178,6 +125,22 @@ class DirectiveReader {
 
 ConvertedDirectives convert_directives(const lint::Script& script) {
   return DirectiveReader(script).read();
+}
+
+JobCounts counts_of(const SlurmRequest& job, const SlurmRequest& step) {
+  const bool counted = job.ntasks > 0 || job.tasks_per_node() > 0;
+  JobCounts counts{.nodes = std::max(1L, job.nodes),
+                   .tasks_per_node = counted ? job.tasks_per_node() : 1,
+                   .cpus_per_task = step.task_cpus(),
+                   .exclusive = job.exclusive};
+  if (step.tasks_per_node() > 0) counts.tasks_per_node = step.tasks_per_node();
+  // A step gets of the job's GPUs; it is asked only where the job's options do not say.
+  const SlurmRequest& gives = job.wants_gpus ? job : step;
+  if (!gives.wants_gpus) return counts;
+  counts.gpus_per_node = gives.node_gpus();
+  if (counts.gpus_per_node < 0 && gives.gpus_per_task > 0)
+    counts.gpus_per_node = gives.gpus_per_task * counts.tasks_per_node;
+  return counts;
 }
 
 bool counts_cores(const lint::Script& script) {

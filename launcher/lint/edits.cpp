@@ -61,9 +61,10 @@ std::span<const RanCommand> rank_commands(const Script& script, const Launch& la
 
 }  // namespace
 
-void Report::add(std::size_t at, std::string message, std::string fix, std::vector<Edit> edits) {
-  findings.push_back(
-      {"", Severity::warning, at, std::move(message), std::move(fix), std::move(edits)});
+Finding& Report::add(std::size_t at, std::string message, std::string fix,
+                     std::vector<Edit> edits) {
+  findings.push_back({"", severity, at, std::move(message), std::move(fix), std::move(edits)});
+  return findings.back();
 }
 
 std::size_t line_of(std::string_view text, std::size_t at) {

@@ -35,6 +35,7 @@ alarms. Findings, of all scripts with the fault:
 | `no-srun` | 1 of 1 |
 | `no-time-limit` | 32 of 32 |
 | `not-a-script` | 1 of 1 |
+| `options-exclusive` | 1 of 1 |
 | `output-folder` | 14 of 14 |
 | `rank-expanded-early` | 1 of 1 |
 | `unclosed` | 1 of 1 |
@@ -101,12 +102,11 @@ std::vector<Finding> lint(std::string_view text, const Surroundings& around) {
   const Subject subject{script, around, cpu_binds(script)};
   std::vector<Finding> findings;
   for (const Rule& rule : rules()) {
-    Report report;
+    Report report{.severity = rule.severity};
     rule.check(subject, report);
     if (report.full()) report.findings.resize(Report::most);
     for (Finding& finding : report.findings) {
       finding.id = rule.id;
-      finding.severity = rule.severity;
       finding.at = std::min(finding.at, text.size());
       findings.push_back(std::move(finding));
     }

@@ -51,12 +51,13 @@ struct Subject {
 /// Collects the findings of a rule.
 class Report {
  public:
-  void add(std::size_t at, std::string message, std::string fix, std::vector<Edit> edits = {});
+  Finding& add(std::size_t at, std::string message, std::string fix, std::vector<Edit> edits = {});
 
   /// Further findings would not help.
   bool full() const { return findings.size() >= most; }
 
   static constexpr std::size_t most = 200;
+  Severity severity = Severity::warning;  // of the rule; a finding may have another
   std::vector<Finding> findings = {};
 };
 

@@ -9,6 +9,7 @@
 
 #include "launcher/lint/bash/given_options.hpp"
 #include "launcher/lint/bash/shell_run.hpp"
+#include "launcher/slurm/slurm_request.hpp"
 
 namespace dllaunch::lint {
 
@@ -40,27 +41,6 @@ struct Launch {
   std::vector<Text> ranks = {};      // srun only: the command of each rank
 };
 
-/// The resources that the job or a step requests. -1: not given, or unknown.
-struct Request {
-  long nodes = -1;
-  long ntasks = -1;
-  long ntasks_per_node = -1;
-  long cpus_per_task = -1;
-  long gpus_per_node = -1;
-  long gpus_per_task = -1;
-  long gpus = -1;
-  bool wants_gpus = false;
-  bool exclusive = false;   // whole nodes: --exclusive without =user, =mcs or =topo
-  bool node_range = false;  // --nodes=2-4
-
-  /// Tasks per node, from any combination of options; -1: unknown.
-  long tasks_per_node() const;
-  /// GPUs per node; -1: unknown.
-  long node_gpus() const;
-  /// Total number of tasks; -1: unknown.
-  long tasks() const;
-};
-
 struct Script {
   std::string_view text = {};
   bool is_shell = false;  // the interpreter is a Bourne shell
@@ -68,7 +48,7 @@ struct Script {
   ShellTree tree = {};
   ShellRun run = {};
   std::vector<Launch> launches = {};
-  Request request = {};  // from the directives
+  SlurmRequest request = {};  // from the directives
 
   /// An option of the directives; null if not given.
   const GivenOption* directive(std::string_view name) const {
@@ -84,10 +64,6 @@ struct Script {
 Script read_script(std::string_view text);
 
 /// The request of a step: its own options, else the job's.
-Request step_request(const Script& script, const Launch& launch);
-/// The count in --gpus-per-node: "8", "a100:8", "a100:4,v100:4"; -1: unknown.
-long gpu_count(const Text& value);
-/// The GPU count in --gres=gpu:a100:8; -1 if it names no GPU or the count is unknown.
-long gres_gpu_count(const Text& value, bool& names_gpu);
+SlurmRequest step_request(const Script& script, const Launch& launch);
 
 }  // namespace dllaunch::lint

@@ -7,263 +7,135 @@
 #include <optional>
 
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
 
-enum class Fate {
-  adopted,    // sbatch's: an option of the job, if nothing else decides the same
-  refused,    // sbatch's: the job file alone decides this; submitted without it, with a message
-  removed,    // sbatch's: submitted without it, without a message: it changes no option of the job
-  unset,      // srun's: unset in the script
-  inherited,  // srun's: unset in the script, unless sbatch sets it from the script's own option
-  kept,       // srun's: Slurm sets it in the batch job for srun
-};
+using enum VariableFate;
 
 struct Variable {
-  std::string_view name;
-  std::string_view option;
-  Fate fate;
+  std::string name;
+  std::string option;  // with its dashes; empty: none that is the job's
+  VariableFate fate;
 };
 
-using enum Fate;
+/// Of sbatch and srun 20.11 to 26.05, from their manuals, INPUT ENVIRONMENT VARIABLES: those beside
+/// the variables that options have for themselves. One that an older Slurm does not read does no
+/// harm.
+std::vector<Variable> further_variables() {
+  return {
+      {"SBATCH_DEBUG", "", removed},
+      {"SBATCH_IGNORE_PBS", "", removed},
+      {"SBATCH_WAIT4SWITCH", "", removed},
+      {"SLURM_CLUSTERS", "--clusters", adopted},
+      {"SLURM_EXIT_ERROR", "", removed},
+      {"SLURM_HINT", "--hint", refused},
+      {"SLURM_UMASK", "", removed},
+      // Set in every job and step; sbatch hands them on, and the new job may have none of its own.
+      {"SLURM_ARBITRARY_NODELIST", "", removed},
+      {"SLURM_ARRAY_JOB_ID", "", removed},
+      {"SLURM_ARRAY_TASK_COUNT", "", removed},
+      {"SLURM_ARRAY_TASK_ID", "", removed},
+      {"SLURM_ARRAY_TASK_MAX", "", removed},
+      {"SLURM_ARRAY_TASK_MIN", "", removed},
+      {"SLURM_ARRAY_TASK_STEP", "", removed},
+      {"SLURM_GET_USER_ENV", "", removed},
+      {"SLURM_GPUS_ON_NODE", "", removed},
+      {"SLURM_JOB_GPUS", "", removed},
+      {"SLURM_MEM_PER_NODE", "", removed},
+      {"SLURM_NPROCS", "", removed},
+      {"SLURM_NTASKS", "", removed},
+      {"SLURM_RESTART_COUNT", "", removed},
+      {"SLURM_STEPID", "", removed},
+      {"SLURM_STEP_GPUS", "", removed},
+      {"SLURM_STEP_ID", "", removed},
+      {"SLURM_STEP_NODELIST", "", removed},
+      {"SLURM_STEP_NUM_NODES", "", removed},
+      {"SLURM_STEP_NUM_TASKS", "", removed},
+      {"SLURM_STEP_TASKS_PER_NODE", "", removed},
+      // srun's.
+      {"SLURM_ARBITRARY_NODELIST", "", unset},
+      {"SLURM_CPU_BIND_LIST", "", unset},
+      {"SLURM_CPU_BIND_TYPE", "", unset},
+      {"SLURM_CPU_BIND_VERBOSE", "", unset},
+      {"SLURM_DEBUG_FLAGS", "", unset},
+      {"SLURM_DIST_PLANESIZE", "--distribution", inherited},
+      {"SLURM_EXIT_ERROR", "", unset},
+      {"SLURM_EXIT_IMMEDIATE", "", unset},
+      {"SLURM_IMMEDIATE", "", unset},
+      {"SLURM_MEM_BIND_LIST", "--mem-bind", inherited},
+      {"SLURM_MEM_BIND_PREFER", "--mem-bind", inherited},
+      {"SLURM_MEM_BIND_SORT", "--mem-bind", inherited},
+      {"SLURM_MEM_BIND_TYPE", "--mem-bind", inherited},
+      {"SLURM_MEM_BIND_VERBOSE", "--mem-bind", inherited},
+      {"SLURM_NPROCS", "", kept},
+      {"SLURM_REQ_SWITCH", "", unset},
+      {"SLURM_SRUN_REDUCE_TASK_EXIT_MSG", "", unset},
+      {"SLURM_STEP_GRES", "", unset},
+      {"SLURM_STEP_KILLED_MSG_NODE_ID", "", unset},
+      {"SLURM_TEST_EXEC", "", unset},
+      {"SLURM_WAIT4SWITCH", "", unset},
+      {"SLURM_WORKING_DIR", "", unset},
+      {"SRUN_CPUS_PER_TASK", "", unset},
+      {"SRUN_ERROR", "", unset},
+      {"SRUN_EXPORT_ENV", "", unset},
+      {"SRUN_INPUT", "", unset},
+      {"SRUN_OUTPUT", "", unset},
+  };
+}
 
-// From the tables of options in sbatch and srun 20.11 to 26.05 and their manuals, INPUT ENVIRONMENT
-// VARIABLES. A variable that an older Slurm does not read does no harm.
-constexpr Variable table[] = {
-    {"SBATCH_ACCOUNT", "--account", adopted},
-    {"SBATCH_ACCTG_FREQ", "--acctg-freq", adopted},
-    {"SBATCH_ARRAY_INX", "--array", refused},
-    {"SBATCH_BATCH", "--batch", adopted},
-    {"SBATCH_BURST_BUFFER", "--bb", adopted},
-    {"SBATCH_CLUSTERS", "--clusters", refused},
-    {"SBATCH_CLUSTER_CONSTRAINT", "--cluster-constraint", adopted},
-    {"SBATCH_CONSOLIDATE_SEGMENTS", "--consolidate-segments", refused},
-    {"SBATCH_CONSTRAINT", "--constraint", adopted},
-    {"SBATCH_CONTAINER", "--container", refused},
-    {"SBATCH_CONTAINER_ID", "--container-id", refused},
-    {"SBATCH_CONTAINER_TYPE", "--container-type", refused},
-    {"SBATCH_CORE_SPEC", "--core-spec", refused},
-    {"SBATCH_CPUS_PER_GPU", "--cpus-per-gpu", refused},
-    {"SBATCH_CPU_FREQ_REQ", "--cpu-freq", adopted},
-    {"SBATCH_DEBUG", "", removed},
-    {"SBATCH_DELAY_BOOT", "--delay-boot", adopted},
-    {"SBATCH_DISTRIBUTION", "--distribution", refused},
-    {"SBATCH_ERROR", "--error", refused},
-    {"SBATCH_EXCLUSIVE", "--exclusive", refused},
-    {"SBATCH_EXPORT", "--export", adopted},
-    {"SBATCH_GET_USER_ENV", "--get-user-env", refused},
-    {"SBATCH_GPUS", "--gpus", refused},
-    {"SBATCH_GPUS_PER_NODE", "--gpus-per-node", refused},
-    {"SBATCH_GPUS_PER_SOCKET", "--gpus-per-socket", refused},
-    {"SBATCH_GPUS_PER_TASK", "--gpus-per-task", refused},
-    {"SBATCH_GPU_BIND", "--gpu-bind", refused},
-    {"SBATCH_GPU_FREQ", "--gpu-freq", adopted},
-    {"SBATCH_GRES", "--gres", adopted},
-    {"SBATCH_GRES_FLAGS", "--gres-flags", refused},
-    {"SBATCH_HINT", "--hint", refused},
-    {"SBATCH_IGNORE_PBS", "", removed},
-    {"SBATCH_INPUT", "--input", refused},
-    {"SBATCH_JOB_NAME", "--job-name", refused},
-    {"SBATCH_MEM_BIND", "--mem-bind", refused},
-    {"SBATCH_MEM_PER_CPU", "--mem-per-cpu", adopted},
-    {"SBATCH_MEM_PER_GPU", "--mem-per-gpu", adopted},
-    {"SBATCH_MEM_PER_NODE", "--mem", adopted},
-    {"SBATCH_NETWORK", "--network", adopted},
-    {"SBATCH_NO_KILL", "--no-kill", refused},
-    {"SBATCH_NO_REQUEUE", "--no-requeue", refused},
-    {"SBATCH_OPEN_MODE", "--open-mode", refused},
-    {"SBATCH_OUTPUT", "--output", refused},
-    {"SBATCH_OVERCOMMIT", "--overcommit", refused},
-    {"SBATCH_PARTITION", "--partition", adopted},
-    {"SBATCH_POWER", "--power", adopted},
-    {"SBATCH_PROFILE", "--profile", adopted},
-    {"SBATCH_QOS", "--qos", adopted},
-    {"SBATCH_REQUEUE", "--requeue", refused},
-    {"SBATCH_REQ_SWITCH", "--switches", adopted},
-    {"SBATCH_RESERVATION", "--reservation", adopted},
-    {"SBATCH_SEGMENT_SIZE", "--segment", refused},
-    {"SBATCH_SIGNAL", "--signal", refused},
-    {"SBATCH_SPREAD_JOB", "--spread-job", refused},
-    {"SBATCH_SPREAD_SEGMENTS", "--spread-segments", refused},
-    {"SBATCH_THREADS_PER_CORE", "--threads-per-core", refused},
-    {"SBATCH_THREAD_SPEC", "--thread-spec", refused},
-    {"SBATCH_TIMELIMIT", "--time", adopted},
-    {"SBATCH_TRES_BIND", "--tres-bind", refused},
-    {"SBATCH_TRES_PER_TASK", "--tres-per-task", refused},
-    {"SBATCH_USE_MIN_NODES", "--use-min-nodes", refused},
-    {"SBATCH_WAIT", "--wait", refused},
-    {"SBATCH_WAIT4SWITCH", "", removed},
-    {"SBATCH_WAIT_ALL_NODES", "--wait-all-nodes", refused},
-    {"SBATCH_WCKEY", "--wckey", adopted},
-    {"SLURM_CLUSTERS", "--clusters", adopted},
-    {"SLURM_EXIT_ERROR", "", removed},
-    {"SLURM_HINT", "--hint", refused},
-    {"SLURM_UMASK", "", removed},
-    // Set in every job and step; sbatch hands them on, and the new job may have none of its own.
-    {"SLURM_ARBITRARY_NODELIST", "", removed},
-    {"SLURM_ARRAY_JOB_ID", "", removed},
-    {"SLURM_ARRAY_TASK_COUNT", "", removed},
-    {"SLURM_ARRAY_TASK_ID", "", removed},
-    {"SLURM_ARRAY_TASK_MAX", "", removed},
-    {"SLURM_ARRAY_TASK_MIN", "", removed},
-    {"SLURM_ARRAY_TASK_STEP", "", removed},
-    {"SLURM_GET_USER_ENV", "", removed},
-    {"SLURM_GPUS_ON_NODE", "", removed},
-    {"SLURM_JOB_GPUS", "", removed},
-    {"SLURM_MEM_PER_NODE", "", removed},
-    {"SLURM_NPROCS", "", removed},
-    {"SLURM_NTASKS", "", removed},
-    {"SLURM_RESTART_COUNT", "", removed},
-    {"SLURM_STEPID", "", removed},
-    {"SLURM_STEP_GPUS", "", removed},
-    {"SLURM_STEP_ID", "", removed},
-    {"SLURM_STEP_NODELIST", "", removed},
-    {"SLURM_STEP_NUM_NODES", "", removed},
-    {"SLURM_STEP_NUM_TASKS", "", removed},
-    {"SLURM_STEP_TASKS_PER_NODE", "", removed},
-    // srun's.
-    {"SLURMD_DEBUG", "", unset},
-    {"SLURM_ACCOUNT", "", unset},
-    {"SLURM_ACCTG_FREQ", "--acctg-freq", inherited},
-    {"SLURM_ARBITRARY_NODELIST", "", unset},
-    {"SLURM_BCAST", "", unset},
-    {"SLURM_BCAST_EXCLUDE", "", unset},
-    {"SLURM_BURST_BUFFER", "", unset},
-    {"SLURM_CLUSTERS", "", unset},
-    {"SLURM_CLUSTER_CONSTRAINT", "", unset},
-    {"SLURM_COMPRESS", "", unset},
-    {"SLURM_CONSOLIDATE_SEGMENTS", "", unset},
-    {"SLURM_CONSTRAINT", "", unset},
-    {"SLURM_CORE_SPEC", "", unset},
-    // srun's line has its own --cpus-per-task and --cpu-bind.
-    {"SLURM_CPUS_PER_GPU", "--cpus-per-gpu", inherited},
-    {"SLURM_CPUS_PER_TASK", "", unset},
-    {"SLURM_CPU_BIND", "", unset},
-    {"SLURM_CPU_BIND_LIST", "", unset},
-    {"SLURM_CPU_BIND_TYPE", "", unset},
-    {"SLURM_CPU_BIND_VERBOSE", "", unset},
-    {"SLURM_CPU_FREQ_REQ", "--cpu-freq", inherited},
-    {"SLURM_DEBUG", "", unset},
-    {"SLURM_DEBUG_FLAGS", "", unset},
-    {"SLURM_DELAY_BOOT", "", unset},
-    {"SLURM_DEPENDENCY", "", unset},
-    {"SLURM_DISABLE_STATUS", "", unset},
-    {"SLURM_DISTRIBUTION", "--distribution", inherited},
-    {"SLURM_DIST_PLANESIZE", "--distribution", inherited},
-    {"SLURM_EPILOG", "", unset},
-    {"SLURM_EXACT", "", unset},
-    {"SLURM_EXCLUSIVE", "", unset},
-    {"SLURM_EXIT_ERROR", "", unset},
-    {"SLURM_EXIT_IMMEDIATE", "", unset},
-    {"SLURM_EXPORT_ENV", "", unset},
-    {"SLURM_EXTERNAL_LAUNCHER", "", unset},
-    {"SLURM_GPUS", "--gpus", inherited},
-    {"SLURM_GPUS_PER_NODE", "--gpus-per-node", inherited},
-    {"SLURM_GPUS_PER_SOCKET", "--gpus-per-socket", inherited},
-    {"SLURM_GPUS_PER_TASK", "--gpus-per-task", inherited},
-    {"SLURM_GPU_BIND", "--gpu-bind", inherited},
-    {"SLURM_GPU_FREQ", "--gpu-freq", inherited},
-    {"SLURM_GRES", "", unset},
-    {"SLURM_GRES_FLAGS", "", unset},
-    {"SLURM_HINT", "--hint", inherited},
-    {"SLURM_IMMEDIATE", "", unset},
-    {"SLURM_KILL_BAD_EXIT", "", unset},
-    {"SLURM_LABELIO", "", unset},
-    {"SLURM_MEM_BIND", "--mem-bind", inherited},
-    {"SLURM_MEM_BIND_LIST", "--mem-bind", inherited},
-    {"SLURM_MEM_BIND_PREFER", "--mem-bind", inherited},
-    {"SLURM_MEM_BIND_SORT", "--mem-bind", inherited},
-    {"SLURM_MEM_BIND_TYPE", "--mem-bind", inherited},
-    {"SLURM_MEM_BIND_VERBOSE", "--mem-bind", inherited},
-    {"SLURM_MEM_PER_CPU", "--mem-per-cpu", inherited},
-    {"SLURM_MEM_PER_GPU", "--mem-per-gpu", inherited},
-    {"SLURM_MEM_PER_NODE", "", kept},
-    {"SLURM_MPI_TYPE", "", unset},
-    {"SLURM_NCORES_PER_SOCKET", "", unset},
-    {"SLURM_NETWORK", "--network", inherited},
-    {"SLURM_NO_KILL", "", unset},
-    {"SLURM_NPROCS", "", kept},
-    {"SLURM_NSOCKETS_PER_NODE", "", unset},
-    {"SLURM_NTASKS", "", kept},
-    {"SLURM_NTASKS_PER_CORE", "--ntasks-per-core", inherited},
-    {"SLURM_NTASKS_PER_GPU", "--ntasks-per-gpu", inherited},
-    {"SLURM_NTASKS_PER_NODE", "", unset},
-    {"SLURM_NTASKS_PER_SOCKET", "--ntasks-per-socket", inherited},
-    {"SLURM_NTASKS_PER_TRES", "--ntasks-per-tres", inherited},
-    {"SLURM_OOM_KILL_STEP", "--oom-kill-step", inherited},
-    {"SLURM_OPEN_MODE", "--open-mode", inherited},
-    {"SLURM_OVERCOMMIT", "--overcommit", inherited},
-    {"SLURM_OVERLAP", "", unset},
-    {"SLURM_PARTITION", "", unset},
-    {"SLURM_POWER", "", unset},
-    {"SLURM_PROFILE", "--profile", inherited},
-    {"SLURM_PROLOG", "", unset},
-    {"SLURM_QOS", "", unset},
-    {"SLURM_REMOTE_CWD", "", unset},
-    {"SLURM_REQ_SWITCH", "", unset},
-    {"SLURM_RESERVATION", "", unset},
-    {"SLURM_RESV_PORTS", "", unset},
-    {"SLURM_SEND_LIBS", "", unset},
-    {"SLURM_SIGNAL", "", unset},
-    {"SLURM_SPREAD_JOB", "", unset},
-    {"SLURM_SPREAD_SEGMENTS", "", unset},
-    {"SLURM_SRUN_MULTI", "", unset},
-    {"SLURM_SRUN_REDUCE_TASK_EXIT_MSG", "", unset},
-    {"SLURM_STDERRMODE", "", unset},
-    {"SLURM_STDINMODE", "", unset},
-    {"SLURM_STDOUTMODE", "", unset},
-    {"SLURM_STEP_GRES", "", unset},
-    {"SLURM_STEP_KILLED_MSG_NODE_ID", "", unset},
-    {"SLURM_TASK_EPILOG", "", unset},
-    {"SLURM_TASK_PROLOG", "", unset},
-    {"SLURM_TEST_EXEC", "", unset},
-    {"SLURM_THREADS", "", unset},
-    {"SLURM_THREADS_PER_CORE", "--threads-per-core", inherited},
-    {"SLURM_THREAD_SPEC", "", unset},
-    {"SLURM_TIMELIMIT", "", unset},
-    {"SLURM_TRES_BIND", "--tres-bind", inherited},
-    {"SLURM_TRES_PER_TASK", "--tres-per-task", inherited},
-    {"SLURM_UNBUFFEREDIO", "", unset},
-    {"SLURM_USE_MIN_NODES", "", unset},
-    {"SLURM_WAIT", "", unset},
-    {"SLURM_WAIT4SWITCH", "", unset},
-    {"SLURM_WCKEY", "--wckey", inherited},
-    {"SLURM_WORKING_DIR", "", unset},
-    {"SRUN_CONTAINER", "", unset},
-    {"SRUN_CONTAINER_ID", "", unset},
-    {"SRUN_CONTAINER_TYPE", "", unset},
-    {"SRUN_CPUS_PER_TASK", "", unset},
-    {"SRUN_ERROR", "", unset},
-    {"SRUN_EXPORT_ENV", "", unset},
-    {"SRUN_INPUT", "", unset},
-    {"SRUN_OUTPUT", "", unset},
-    {"SRUN_SEGMENT_SIZE", "", unset},
-};
+/// The variable's own name, or the option's in capitals behind a prefix.
+std::string variable_of(std::string_view own, std::string_view prefix, std::string_view option) {
+  if (!own.empty()) return std::string(own);
+  std::string name(option);
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(c - ('a' - 'A'));
+  return name.insert(0, prefix);
+}
+
+/// Every variable, in the order of their names.
+const std::vector<Variable>& table() {
+  static const std::vector<Variable> all = [] {
+    auto rows = further_variables();
+    for (const auto& option : slurm_options()) {
+      const auto word = "--" + std::string(option.name);
+      if (option.sbatch_fate != none)
+        rows.push_back({variable_of(option.sbatch_variable, "SBATCH_", option.name), word,
+                        option.sbatch_fate});
+      if (option.srun_fate != none)
+        rows.push_back(
+            {variable_of(option.srun_variable, "SLURM_", option.name), word, option.srun_fate});
+    }
+    std::ranges::stable_sort(rows, {}, &Variable::name);
+    return rows;
+  }();
+  return all;
+}
 
 bool is_of_sbatch(const Variable& variable) {
   return variable.fate == adopted || variable.fate == refused || variable.fate == removed;
 }
 
 const Variable* sbatch_variable(std::string_view name) {
-  const auto* const found = std::ranges::find_if(
-      table, [&](const Variable& row) { return row.name == name && is_of_sbatch(row); });
-  return found == std::end(table) ? nullptr : found;
+  const auto found = std::ranges::find_if(
+      table(), [&](const Variable& row) { return row.name == name && is_of_sbatch(row); });
+  return found == table().end() ? nullptr : &*found;
 }
 
 /// The option as sbatch would take it from the variable. nullopt: it takes none, since a variable
 /// of an option without a value turns that on with nothing, "yes" or a number but 0.
 std::optional<std::string> word_of(const Variable& variable, const std::string& value) {
   if (variable.option.empty()) return std::nullopt;
-  const auto* known = find_slurm_option(variable.option.substr(2), SlurmProgram::sbatch);
+  const auto* known =
+      find_slurm_option(std::string_view(variable.option).substr(2), SlurmProgram::sbatch);
   const auto takes = known == nullptr ? OptionArgument::required : known->argument;
   if (takes == OptionArgument::required && value.empty()) return std::nullopt;
-  if (takes == OptionArgument::required) return option_word({std::string(variable.option), value});
+  if (takes == OptionArgument::required) return option_word({variable.option, value});
   const bool on = value.empty() || value == "yes" || parse_number<int>(value).value_or(0) != 0;
-  if (on) return std::string(variable.option);
+  if (on) return variable.option;
   if (takes == OptionArgument::none) return std::nullopt;
-  return option_word({std::string(variable.option), value});
+  return option_word({variable.option, value});
 }
 
 /// The option among these that decides the same as the variable, with its full name; empty: none
@@ -298,7 +170,7 @@ bool asks_for(const std::vector<std::string>& sbatch, std::string_view option) {
 
 SbatchVariables sbatch_variables(System& system) {
   SbatchVariables found;
-  for (const auto& known : table)
+  for (const auto& known : table())
     if (is_of_sbatch(known))
       if (auto value = system.environment(known.name))
         found.emplace_back(known.name, *std::move(value));
@@ -307,7 +179,7 @@ SbatchVariables sbatch_variables(System& system) {
 
 std::string_view option_of_variable(std::string_view name) {
   const auto* known = sbatch_variable(name);
-  return known == nullptr ? std::string_view() : known->option;
+  return known == nullptr ? std::string_view() : std::string_view(known->option);
 }
 
 std::vector<std::string> adopted_options(const std::vector<std::string>& options,
@@ -370,16 +242,16 @@ std::vector<std::string> options_of_script(std::string_view script) {
 
 std::vector<std::string_view> variables_of(SlurmProgram program) {
   std::vector<std::string_view> names;
-  for (const auto& known : table)
-    if (is_of_sbatch(known) == (program == SlurmProgram::sbatch)) names.push_back(known.name);
+  for (const auto& known : table())
+    if (is_of_sbatch(known) == (program == SlurmProgram::sbatch)) names.emplace_back(known.name);
   return names;
 }
 
 std::vector<std::string_view> contradicting_variables(const std::vector<std::string>& sbatch) {
   std::vector<std::string_view> names;
-  for (const auto& known : table)
+  for (const auto& known : table())
     if (known.fate == unset || (known.fate == inherited && !asks_for(sbatch, known.option)))
-      names.push_back(known.name);
+      names.emplace_back(known.name);
   return names;
 }
 

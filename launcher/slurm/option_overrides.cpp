@@ -16,11 +16,10 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-/// Options in a row contradict each other: Slurm refuses or ignores the second.
-constexpr std::array<std::array<std::string_view, 4>, 4> one_of = {{
+/// Options in a row contradict each other, besides those that Slurm refuses together: the last one
+/// counts.
+constexpr std::array<std::array<std::string_view, 4>, 2> one_of = {{
     {"--requeue", "--no-requeue", "", ""},
-    {"--mem", "--mem-per-cpu", "--mem-per-gpu", ""},
-    {"--exclusive", "--oversubscribe", "", ""},
     {"--gpus-per-node", "--gpus", "--gpus-per-socket", "--gpus-per-task"},
 }};
 
@@ -57,8 +56,8 @@ std::string removed_name(std::string_view text, SlurmProgram program) {
     return name;
   }
   for (const auto& option : slurm_options()) {
-    const bool known = program == SlurmProgram::sbatch ? option.sbatch : option.srun;
-    if (known && option.letter != '\0' && text.size() == 2 && text[1] == option.letter)
+    if (option.serves(program) && option.letter != '\0' && text.size() == 2 &&
+        text[1] == option.letter)
       return "--" + std::string(option.name);
   }
   return std::string(text);
@@ -138,11 +137,14 @@ std::vector<std::string_view> words_of_line(std::string_view line) {
 
 bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value) {
   if (a == b) return true;
-  // --gres covers many resources; only its GPUs conflict with --gpus-per-node.
-  if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
-  return std::ranges::any_of(one_of, [&](const auto& row) {
-    return std::ranges::find(row, a) != row.end() && std::ranges::find(row, b) != row.end();
-  });
+  const auto excluded = [&](const ExclusiveOptions& pair) {
+    return (a.substr(2) == pair.one && b.substr(2) == pair.other && excludes(pair, "", b_value)) ||
+           (a.substr(2) == pair.other && b.substr(2) == pair.one && pair.other != "gres");
+  };
+  return std::ranges::any_of(exclusive_options(), excluded) ||
+         std::ranges::any_of(one_of, [&](const auto& row) {
+           return std::ranges::find(row, a) != row.end() && std::ranges::find(row, b) != row.end();
+         });
 }
 
 std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line) {

@@ -131,6 +131,8 @@ Result<int> convert(System& system, const InitArguments& options, const std::str
   for (const auto& reason : converted.reasons)
     system.log(fmt::format("{}: cannot be converted: {}\n", path, reason));
   if (converted.job.empty()) return exit_code::found_problems;
+  for (const auto& line : converted.account)
+    system.log(fmt::format("{}: Slurm gives it: {}\n", path, line));
   for (const auto& what : converted.dropped)
     system.log(fmt::format("{}: not taken over: {}\n", path, what));
   if (converted.counts_cpus && !facts.slurm)

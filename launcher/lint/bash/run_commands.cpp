@@ -8,11 +8,12 @@ namespace dllaunch::lint {
 namespace {
 
 /// Variables of a launcher's environment that rules examine.
-constexpr std::array<const char*, 20> inherited_names = {"OMP_NUM_THREADS",
+constexpr std::array<const char*, 21> inherited_names = {"OMP_NUM_THREADS",
                                                          "SRUN_CPUS_PER_TASK",
                                                          "SLURM_CPUS_PER_TASK",
                                                          "SLURM_CPU_BIND",
                                                          "SLURM_GPU_BIND",
+                                                         "SLURM_TRES_BIND",
                                                          "SLURM_GPUS_PER_TASK",
                                                          "SLURM_NTASKS",
                                                          "SLURM_NTASKS_PER_NODE",

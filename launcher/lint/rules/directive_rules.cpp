@@ -5,7 +5,6 @@
 #include <map>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/lint/directive_values.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {
@@ -61,17 +60,9 @@ void check_unknown(const Subject& subject, Report& report) {
   const Directives& directives = subject.script.directives;
   for (const OptionProblem& problem : directives.parsed.problems) {
     if (report.full()) return;
-    const bool unknown = problem.complaint == Complaint::unknown;
-    if (!unknown && problem.complaint != Complaint::ambiguous) continue;
+    if (problem.complaint != Complaint::unknown) continue;
     const std::size_t at = directives.words[problem.word].source(0);
     const std::string typed = problem.option;
-    if (!unknown) {
-      report.add(
-          at,
-          "several options of sbatch begin with " + in_quotes(typed) + ": it refuses the script",
-          "write the option in full");
-      continue;
-    }
     const bool srun_knows =
         typed.starts_with("--") && find_slurm_option(typed.substr(2), SlurmProgram::srun);
     if (srun_knows) {
@@ -91,6 +82,68 @@ void check_unknown(const Subject& subject, Report& report) {
                nearest.empty() ? "`sbatch --help` lists those it has" : "write " + nearest,
                std::move(edits));
   }
+}
+
+void check_ambiguous(const Subject& subject, Report& report) {
+  const Directives& directives = subject.script.directives;
+  for (const OptionProblem& problem : directives.parsed.problems) {
+    if (problem.complaint != Complaint::ambiguous || report.full()) continue;
+    report.add(directives.words[problem.word].source(0),
+               fmt::format("several options of sbatch begin with {}: it refuses the script",
+                           in_quotes(problem.option)),
+               "write the option in full");
+  }
+}
+
+/// Calls say(option, message) for options of the program that it refuses together.
+template <typename Say>
+void find_exclusive(const ParsedOptions& parsed, std::string_view program, const Say& say) {
+  for (const ExclusiveOptions& pair : exclusive_options()) {
+    const GivenOption* one = last_option(parsed, pair.one);
+    const GivenOption* other = last_option(parsed, pair.other);
+    if (one == nullptr || other == nullptr ||
+        !excludes(pair, one->value.bytes(), other->value.bytes()))
+      continue;
+    const auto since =
+        pair.since == oldest_slurm
+            ? std::string(program)
+            : fmt::format("{} from Slurm {}.{:02} on", program, pair.since / 100, pair.since % 100);
+    Finding& finding = say(*std::max(one, other),
+                           fmt::format("--{} and --{} are mutually exclusive: {} refuses them",
+                                       pair.one, pair.other, since));
+    // Most clusters still take what only the newest Slurm refuses.
+    if (pair.since == newest_slurm) finding.severity = Severity::warning;
+  }
+}
+
+void check_exclusive(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const std::string fix = "keep the one you mean";
+  find_exclusive(script.directives.parsed, "sbatch",
+                 [&](const GivenOption& option, std::string message) -> Finding& {
+                   return report.add(script.at(option), std::move(message), fix);
+                 });
+  for (const Launch& launch : script.launches) {
+    if (report.full()) return;
+    find_exclusive(launch.options, "srun",
+                   [&](const GivenOption& option, std::string message) -> Finding& {
+                     return report.add(launch.arguments[option.word].source(option.at),
+                                       std::move(message), fix);
+                   });
+  }
+}
+
+void check_contradiction(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const std::string what = contradiction_in(script.request);
+  if (what.empty() || script.directives.het_job != 0) return;
+  const auto& options = script.directives.parsed.options;
+  const auto counts = std::ranges::find_if(options, [](const GivenOption& option) {
+    return option.name.starts_with("gpus") || option.name == "ntasks-per-gpu" ||
+           option.name == "tres-per-task" || option.name == "mem-per-gpu";
+  });
+  if (counts == options.end()) return;
+  report.add(script.at(*counts), what + ": sbatch refuses the script", "correct one of them");
 }
 
 void check_duplicate(const Subject& subject, Report& report) {
@@ -243,6 +296,15 @@ constexpr Rule directive_table[] = {
      "`# SBATCH`, `#sbatch`, an indented `#SBATCH`: a comment for sbatch.", check_mistyped},
     {"directive-unknown", Severity::error,
      "An option that sbatch does not have; names the nearest one.", check_unknown},
+    {"directive-ambiguous", Severity::error, "An abbreviation of several options.",
+     check_ambiguous},
+    {"options-exclusive", Severity::error,
+     "Two options that sbatch or srun refuses together, such as `--mem` and `--mem-per-cpu`. A "
+     "warning if only Slurm 26.05 does.",
+     check_exclusive},
+    {"request-contradicts", Severity::error,
+     "Numbers of GPUs, tasks and nodes that contradict each other: sbatch refuses.",
+     check_contradiction},
     {"directive-duplicate", Severity::warning, "An option given twice: the last one counts.",
      check_duplicate},
     {"directive-invalid", Severity::error,

@@ -6,6 +6,7 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/lint/rule.hpp"
+#include "launcher/slurm/gres.hpp"
 
 namespace dllaunch::lint {
 namespace {
@@ -15,8 +16,8 @@ constexpr std::string_view cost =
     "are silently off";
 
 bool says_tasks(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 4> counts = {"ntasks", "ntasks-per-node", "ntasks-per-gpu",
-                                                      "gpus"};
+  constexpr std::array<std::string_view, 5> counts = {"ntasks", "ntasks-per-node", "ntasks-per-gpu",
+                                                      "ntasks-per-socket", "gpus"};
   return std::ranges::any_of(
       counts, [&](std::string_view name) { return last_option(options, name) != nullptr; });
 }
@@ -28,98 +29,117 @@ bool says_tasks(const Script& script) {
                              [](const Launch& launch) { return says_tasks(launch.options); });
 }
 
-bool one_task_a_node(const Request& request) {
+bool one_task_a_node(const SlurmRequest& request) {
   return request.tasks_per_node() == 1;
 }
 
-/// The value without a leading "verbose,".
-std::string binding_of(const GivenOption& option) {
-  std::string value = option.value.bytes();
-  for (const std::string_view prefix : {"verbose,", "v,", "quiet,", "q,"}) {
-    if (value.starts_with(prefix)) value = value.substr(prefix.size());
-  }
-  return value;
+/// Whether the option says that ranks are not bound to GPUs.
+bool unbinds(const GivenOption& option) {
+  return (option.name == "gpu-bind" || option.name == "tres-bind") &&
+         option.value.bytes().ends_with("none");
 }
 
-bool hides(const std::string& binding) {
-  return binding.starts_with("single") || binding.starts_with("per_task") ||
-         binding.starts_with("closest") || binding.starts_with("map") ||
-         binding.starts_with("mask");
-}
-
-bool unbound(const Script& script, const Launch* launch) {
-  const GivenOption* option = launch ? last_option(launch->options, "gpu-bind") : nullptr;
-  if (option == nullptr) option = script.directive("gpu-bind");
-  return option != nullptr && binding_of(*option) == "none";
-}
-
-std::string gpus_instead(const Request& request, const GivenOption& option) {
-  const long each = gpu_count(option.value);
+std::string gpus_instead(const SlurmRequest& request, const GivenOption& option) {
+  const long each = gpu_count(option.value.bytes());
   const long tasks = request.tasks_per_node();
   return each > 0 && tasks > 0 ? "--gpus-per-node=" + std::to_string(each * tasks) : "";
 }
 
+/// What is written in the place of an option that hides GPUs.
+struct Remedy {
+  std::string fix = {};
+  std::string instead = {};  // of the option; empty: it is removed, if `certain`
+  bool certain = false;
+};
+
+/// `counted`: whether other options give the job its GPUs.
+Remedy remedy_for(const GivenOption& option, const SlurmRequest& request, bool counted) {
+  if (option.name == "ntasks-per-gpu")
+    return {.fix = "write --gpu-bind=none too, or --ntasks-per-node=N in its place"};
+  if (option.name == "tres-per-task")
+    return {.fix = "write --gpus-per-node=N and --cpus-per-task=N in its place"};
+  if (option.name != "gpus-per-task")
+    return {.fix = "remove it; the rank picks its device by SLURM_LOCALID", .certain = true};
+  if (counted) return {.fix = "remove it: --gpus-per-node is already set", .certain = true};
+  const std::string instead = gpus_instead(request, option);
+  return {.fix = instead.empty() ? "write --gpus-per-node=N" : "write " + instead,
+          .instead = instead,
+          .certain = !instead.empty()};
+}
+
+std::string hides_words(const GivenOption& option) {
+  return fmt::format("--{}={}: {}", option.name, option.value.bytes(), cost);
+}
+
+/// The last options of their names that hide GPUs, if none unbinds the ranks.
+std::vector<const GivenOption*> hiding(const ParsedOptions& parsed) {
+  std::vector<const GivenOption*> found;
+  for (const GivenOption& option : parsed.options) {
+    if (unbinds(option)) return {};
+    if (last_option(parsed, option.name) == &option &&
+        hides_gpus(option.name, option.value.bytes()))
+      found.push_back(&option);
+  }
+  return found;
+}
+
 void check_directives(const Script& script, Report& report) {
   if (one_task_a_node(script.request)) return;
-  if (const GivenOption* option = script.directive("gpus-per-task");
-      option && !unbound(script, nullptr)) {
-    const std::string instead = gpus_instead(script.request, *option);
-    const bool given = script.directive("gpus-per-node") != nullptr;
+  const bool counted = script.directive("gpus-per-node") != nullptr;
+  for (const GivenOption* option : hiding(script.directives.parsed)) {
+    const Remedy remedy = remedy_for(*option, script.request, counted);
     std::vector<Edit> edits;
-    if (given) {
+    if (remedy.certain && remedy.instead.empty())
       edits.push_back(remove_directive(script, *option));
-    } else if (!instead.empty()) {
-      if (auto edit = replace_option(script.directives.words, *option, instead))
+    else if (remedy.certain)
+      if (auto edit = replace_option(script.directives.words, *option, remedy.instead))
         edits.push_back(*edit);
-    }
-    report.add(script.at(*option),
-               fmt::format("--gpus-per-task={}: {}", option->value.bytes(), cost),
-               given             ? "remove it: --gpus-per-node is already set"
-               : instead.empty() ? "write --gpus-per-node=N"
-                                 : "write " + instead,
-               std::move(edits));
+    report.add(script.at(*option), hides_words(*option), remedy.fix, std::move(edits));
   }
-  if (const GivenOption* option = script.directive("gpu-bind");
-      option && hides(binding_of(*option))) {
-    report.add(script.at(*option), fmt::format("--gpu-bind={}: {}", option->value.bytes(), cost),
-               "remove it; the rank picks its device by SLURM_LOCALID",
-               {remove_directive(script, *option)});
+}
+
+/// What srun inherits, unless its own options bind the ranks.
+void check_inherited(const Launch& launch, Report& report) {
+  for (const auto& [variable, option] :
+       {std::pair("SLURM_GPU_BIND", "gpu-bind"), std::pair("SLURM_TRES_BIND", "tres-bind")}) {
+    const auto inherited = launch.command->environment.find(variable);
+    if (inherited == launch.command->environment.end() ||
+        last_option(launch.options, option) != nullptr)
+      continue;
+    const Text& value = inherited->second->text;
+    if (hides_gpus(option, value.bytes()))
+      report.add(value.source(0), fmt::format("{}={}: {}", variable, value.bytes(), cost),
+                 "remove it; the rank picks its device by SLURM_LOCALID");
   }
 }
 
 void check_hidden(const Subject& subject, Report& report) {
   const Script& script = subject.script;
   if (!says_tasks(script)) return;
-  check_directives(script, report);
+  const bool step_unbinds = std::ranges::any_of(script.launches, [](const Launch& launch) {
+    return std::ranges::any_of(launch.options.options, unbinds);
+  });
+  if (!step_unbinds) check_directives(script, report);
   for (const Launch& launch : script.launches) {
     if (launch.program != "srun" || !does_work(script, launch) || report.full()) continue;
-    const Request step = step_request(script, launch);
+    const SlurmRequest step = step_request(script, launch);
     if (one_task_a_node(step) || step.tasks() == 1) continue;
-    if (const GivenOption* option = last_option(launch.options, "gpus-per-task");
-        option && !unbound(script, &launch)) {
-      const bool given = script.directive("gpus-per-node") || script.directive("gres") ||
+    check_inherited(launch, report);
+    const auto& directives = script.directives.parsed.options;
+    if (std::ranges::any_of(directives, unbinds) &&
+        last_option(launch.options, "gpu-bind") == nullptr)
+      continue;
+    const bool counted = script.directive("gpus-per-node") || script.directive("gres") ||
                          last_option(launch.options, "gpus-per-node");
-      const std::string instead = gpus_instead(step, *option);
-      std::vector<Edit> edits;
-      if (given) {
-        if (auto edit = remove_step_option(script, launch, *option)) edits.push_back(*edit);
-      } else if (!instead.empty()) {
-        if (auto edit = replace_option(launch.arguments, *option, instead)) edits.push_back(*edit);
-      }
-      report.add(launch.arguments[option->word].source(option->at),
-                 fmt::format("--gpus-per-task={}: {}", option->value.bytes(), cost),
-                 given             ? "remove it: the job already asks for GPUs per node"
-                 : instead.empty() ? "write --gpus-per-node=N"
-                                   : "write " + instead,
-                 std::move(edits));
+    for (const GivenOption* option : hiding(launch.options)) {
+      const Remedy remedy = remedy_for(*option, step, counted);
+      std::optional<Edit> edit;
+      if (remedy.certain)
+        edit = remedy.instead.empty() ? remove_step_option(script, launch, *option)
+                                      : replace_option(launch.arguments, *option, remedy.instead);
+      report.add(launch.arguments[option->word].source(option->at), hides_words(*option),
+                 remedy.fix, edit ? std::vector{*edit} : std::vector<Edit>{});
     }
-    const GivenOption* option = last_option(launch.options, "gpu-bind");
-    if (option == nullptr || !hides(binding_of(*option))) continue;
-    std::vector<Edit> edits;
-    if (auto edit = remove_step_option(script, launch, *option)) edits.push_back(*edit);
-    report.add(launch.arguments[option->word].source(option->at),
-               fmt::format("--gpu-bind={}: {}", option->value.bytes(), cost),
-               "remove it; the rank picks its device by SLURM_LOCALID", std::move(edits));
   }
 }
 
@@ -132,12 +152,11 @@ void check_none_shared(const Subject& subject, Report& report) {
                "jobs the ranks see other people's GPUs, too",
                "remove it, or add #SBATCH --exclusive");
   };
-  if (const GivenOption* option = script.directive("gpu-bind");
-      option && binding_of(*option) == "none")
+  if (const GivenOption* option = script.directive("gpu-bind"); option && unbinds(*option))
     say(script.at(*option));
   for (const Launch& launch : script.launches) {
     const GivenOption* option = last_option(launch.options, "gpu-bind");
-    if (option && binding_of(*option) == "none" && !report.full()) {
+    if (option && unbinds(*option) && !report.full()) {
       say(launch.arguments[option->word].source(option->at));
     }
   }
@@ -155,9 +174,15 @@ void check_per_rank(const Subject& subject, Report& report) {
       "LOCAL_RANK",    "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID",          "MV2_COMM_WORLD_LOCAL_RANK"};
   for (const Assigned& assigned : subject.script.run.assignments) {
     if (!selects_devices(assigned.name) || report.full()) continue;
+    // $((3-SLURM_LOCALID)) reads it too.
+    const auto& read = subject.script.run.read;
     const auto& marks = assigned.value.marks();
-    const bool by_rank = std::ranges::any_of(marks, [](const Text::Mark& mark) {
-      return std::ranges::find(ranks, mark.name) != ranks.end();
+    const bool by_rank = std::ranges::any_of(ranks, [&](std::string_view name) {
+      if (std::ranges::find(marks, name, &Text::Mark::name) != marks.end()) return true;
+      const auto places = read.find(std::string(name));
+      return places != read.end() && std::ranges::any_of(places->second, [&](std::size_t at) {
+               return assigned.begin <= at && at < assigned.end;
+             });
     });
     if (!by_rank) continue;
     report.add(assigned.begin, fmt::format("{} set per rank: {}", assigned.name, cost),
@@ -185,10 +210,29 @@ void check_clash(const Subject& subject, Report& report) {
       "set one of them, or neither");
 }
 
+/// CUDA opens one slice in a process, and NCCL connects none.
+void check_slices(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  for (const char* name : {"gres", "gpus-per-node", "gpus", "gpus-per-task"}) {
+    const GivenOption* option = script.directive(name);
+    if (option == nullptr || report.full()) continue;
+    const std::string& value = option->value.bytes();
+    const auto kinds = read_gres(name == std::string_view("gres") ? value : "gpu:" + value);
+    int slices = 0;
+    for (const GpuGres& kind : kinds) slices += is_gpu_slice(kind.type) ? kind.count : 0;
+    if (slices < 2) continue;
+    report.add(script.at(*option),
+               fmt::format("--{}={} asks for {} MIG slices: a process sees one of them, and NCCL "
+                           "joins none (\"invalid usage\")",
+                           name, value, slices),
+               "ask for one slice a job, or for whole GPUs");
+  }
+}
+
 constexpr Rule gpu_table[] = {
     {"gpus-hidden", Severity::warning,
-     "`--gpus-per-task` or `--gpu-bind=closest|single|per_task|map_gpu|mask_gpu`: ranks cannot see "
-     "each other's GPUs.",
+     "`--gpus-per-task`, `--ntasks-per-gpu`, `--accel-bind=g`, GPUs in `--tres-per-task`, or "
+     "`--gpu-bind` and `--tres-bind` but `none`: ranks cannot see each other's GPUs.",
      check_hidden},
     {"gpu-bind-none", Severity::warning,
      "`--gpu-bind=none` without `--exclusive`: ranks see other jobs' GPUs.", check_none_shared},
@@ -196,6 +240,8 @@ constexpr Rule gpu_table[] = {
      "`CUDA_`, `ROCR_` or `HIP_VISIBLE_DEVICES` set from the rank's number.", check_per_rank},
     {"visible-clash", Severity::warning,
      "`ROCR_VISIBLE_DEVICES` together with `CUDA_` or `HIP_VISIBLE_DEVICES`.", check_clash},
+    {"mig-slices", Severity::warning, "Several MIG slices in a job: no process sees two of them.",
+     check_slices},
 };
 
 }  // namespace

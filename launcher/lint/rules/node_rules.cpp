@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "launcher/lint/directive_values.hpp"
 #include "launcher/lint/rule.hpp"
 #include "topology/placement/placement.hpp"
 #include "topology/render/masks.hpp"
@@ -235,20 +234,96 @@ void check_idle(const Subject& subject, Report& report) {
       "`dllaunch bind --cores fill --topology` computes masks that use them too");
 }
 
+/// CPUs that tasks ask for: where, how many tasks a node, how many CPUs each.
+struct AskedCpus {
+  std::size_t at = 0;
+  long tasks = 1;
+  long cpus = -1;
+  std::string words = {};  // "2 tasks per node x --cpus-per-task=4 is 8"
+};
+
+/// What the directive asks for, and each step that asks for more itself.
+std::vector<AskedCpus> asked_cpus(const Script& script) {
+  std::vector<AskedCpus> asked;
+  const auto add = [&asked](std::size_t at, const SlurmRequest& request) {
+    const long tasks = std::max<long>(1, request.tasks_per_node());
+    const long cpus = request.task_cpus();
+    const auto each = fmt::format(
+        fmt::runtime(request.cpus_per_task > 0 ? "--cpus-per-task={}" : "{} CPUs"), cpus);
+    asked.push_back({at, tasks, cpus,
+                     fmt::format("{} task{} per node x {} is {}", tasks, tasks == 1 ? "" : "s",
+                                 each, tasks * cpus)});
+  };
+  for (const char* name : {"cpus-per-task", "cpus-per-gpu", "tres-per-task"})
+    if (const GivenOption* option = script.directive(name)) add(script.at(*option), script.request);
+  const bool in_directives = !asked.empty();
+  for (const Launch& launch : script.launches) {
+    const GivenOption* own = last_option(launch.options, "cpus-per-task");
+    if (own != nullptr && !in_directives)
+      add(launch.arguments[own->word].source(own->at), step_request(script, launch));
+  }
+  return asked;
+}
+
+/// A node's cores: a description may lack those that are kept for the system, but not their CPUs.
+struct UsableCores {
+  long all = 0;
+  long usable = 0;  // that have a CPU for jobs
+};
+
+UsableCores usable_cores(const Topology& node) {
+  UsableCores cores;
+  for (const Core& core : node.cores) {
+    ++cores.all;
+    cores.usable += core.cpus.intersects(node.allowed_cpus) ? 1 : 0;
+  }
+  const long threads = cores.usable > 0 ? node.allowed_cpus.size() / cores.usable : 1;
+  cores.all = std::max(cores.all, present_cpus(node).size() / std::max(1L, threads));
+  return cores;
+}
+
 void check_cpus(const Subject& subject, Report& report) {
   if (!subject.around.topology) return;
+  const Topology& node = *subject.around.topology;
+  const long have = node.allowed_cpus.size();
+  const auto [all, usable] = usable_cores(node);
+  for (const auto& [at, tasks, cpus, words] : asked_cpus(subject.script)) {
+    if (cpus < 1 || cpus > 1'000'000 || report.full()) continue;
+    const long sum = tasks * cpus;
+    const long threads = usable > 0 ? have / usable : 1;
+    // Who asks for up to all of the node's cores, or threads, forgot those that are reserved.
+    const bool forgets =
+        usable < all && ((sum > usable && sum <= all) || (sum > have && sum <= all * threads));
+    if (forgets)
+      report.add(at,
+                 fmt::format("{} CPUs, but {} of this node's {} cores are kept for the system: "
+                             "where Slurm counts cores the job never starts, and a rank has at "
+                             "most {} cores for itself",
+                             words, all - usable, all, usable / tasks),
+                 fmt::format("write --cpus-per-task={}", std::max<long>(1, usable / tasks)));
+    else if (sum > have)
+      report.add(
+          at, fmt::format("{} CPUs, this node has {} for jobs: the job never starts", words, have),
+          fmt::format("write --cpus-per-task={}", std::max<long>(1, have / tasks)));
+  }
+}
+
+/// A whole node for its GPUs, and most of its cores idle.
+void check_unused(const Subject& subject, Report& report) {
   const Script& script = subject.script;
-  const GivenOption* given = script.directive("cpus-per-task");
-  const long tasks = std::max<long>(1, script.request.tasks_per_node());
-  const long cpus = script.request.cpus_per_task;
-  const long have = subject.around.topology->allowed_cpus.size();
-  if (given == nullptr || cpus < 1 || cpus > 1'000'000 || tasks * cpus <= have) return;
-  report.add(
-      script.at(*given),
-      fmt::format("{} task{} per node x --cpus-per-task={} is {} CPUs, this node has {} for jobs: "
-                  "the job never starts",
-                  tasks, tasks == 1 ? "" : "s", cpus, tasks * cpus, have),
-      fmt::format("write --cpus-per-task={}", std::max<long>(1, have / tasks)));
+  if (!subject.around.topology || !script.request.exclusive) return;
+  const Topology& node = *subject.around.topology;
+  const long usable = usable_cores(node).usable;
+  const auto gpus = static_cast<long>(node.gpus.size());
+  const auto asked = asked_cpus(script);
+  if (asked.empty() || gpus < 2 || script.request.node_gpus() != gpus) return;
+  const auto& [at, tasks, cpus, words] = asked.front();
+  if (cpus < 1 || cpus > 1'000'000 || tasks * cpus * 2 > usable) return;
+  report.add(at,
+             fmt::format("{} of the {} cores of a node that this job has to itself, for {} GPUs: "
+                         "all ranks of a node share them",
+                         words, usable, gpus),
+             fmt::format("write --cpus-per-task={}", usable / tasks));
 }
 
 void check_gpus(const Subject& subject, Report& report) {
@@ -258,7 +333,8 @@ void check_gpus(const Subject& subject, Report& report) {
   const auto have = static_cast<long>(subject.around.topology->gpus.size());
   if (wanted <= have) return;
   std::size_t at = 0;
-  for (const char* name : {"gpus", "gpus-per-task", "gres", "gpus-per-node"}) {
+  for (const char* name :
+       {"ntasks-per-gpu", "tres-per-task", "gpus", "gpus-per-task", "gres", "gpus-per-node"}) {
     if (const GivenOption* option = script.directive(name)) at = script.at(*option);
   }
   report.add(at,
@@ -276,7 +352,7 @@ void check_memory(const Subject& subject, Report& report) {
   const auto have = static_cast<long>(bytes >> 20);
   if (have == 0) return;
   const long tasks = std::max<long>(1, script.request.tasks_per_node());
-  const long cpus = std::max<long>(1, script.request.cpus_per_task);
+  const long cpus = std::max<long>(1, script.request.task_cpus());
   const long gpus = std::max<long>(1, script.request.node_gpus());
   const struct {
     const char* name;
@@ -307,6 +383,9 @@ constexpr Rule node_table[] = {
      check_idle},
     {"node-cpus", Severity::error, "With `--topology`: more CPUs than the node offers to jobs.",
      check_cpus},
+    {"node-unused", Severity::warning,
+     "With `--topology`: a whole-node job for all GPUs asks for at most half of the cores.",
+     check_unused},
     {"node-gpus", Severity::error, "With `--topology`: more GPUs than the node has.", check_gpus},
     {"node-memory", Severity::error, "With `--topology`: more memory than the node has.",
      check_memory},

@@ -27,14 +27,14 @@ bool is_rank_number(const std::string& name) {
 }
 
 /// Whether the number is the same for every rank.
-bool is_constant(const std::string& name, const Request& request) {
+bool is_constant(const std::string& name, const SlurmRequest& request) {
   if (request.tasks() == 1) return true;
   if (name == "SLURM_NODEID") return request.nodes == 1;
   if (name == "SLURM_LOCALID") return request.tasks_per_node() == 1;
   return false;
 }
 
-void report_early(const Text& text, const Request& request, std::string_view where,
+void report_early(const Text& text, const SlurmRequest& request, std::string_view where,
                   Report& report) {
   for (const Text::Mark& mark : text.marks()) {
     if (mark.gap || !is_rank_number(mark.name) || is_constant(mark.name, request)) continue;
@@ -50,7 +50,7 @@ void check_early(const Subject& subject, Report& report) {
   for (const Launch& launch : subject.script.launches) {
     if (launch.command->per_rank || report.full()) continue;
     if (launch.program != "srun" && !is_mpirun(launch.program)) continue;
-    const Request step = step_request(subject.script, launch);
+    const SlurmRequest step = step_request(subject.script, launch);
     const auto& words = launch.program == "srun" ? launch.ranks : launch.arguments;
     for (const Text& word : words) report_early(word, step, "before the ranks start", report);
     for (const auto& [name, value] : launch.command->environment) {

@@ -21,7 +21,7 @@ bool is_step(const Launch& launch) {
 
 void check_tasks_nodes(const Subject& subject, Report& report) {
   const Script& script = subject.script;
-  const Request& job = script.request;
+  const SlurmRequest& job = script.request;
   if (script.directive("ntasks") == nullptr || script.directive("nodes") == nullptr ||
       script.directive("ntasks-per-node") == nullptr) {
     return;
@@ -36,19 +36,56 @@ void check_tasks_nodes(const Subject& subject, Report& report) {
              fmt::format("remove --ntasks, or write --ntasks={}", product));
 }
 
+/// Whether the script shows that ranks share a GPU on purpose, without NCCL between them.
+bool shares_gpus(const Script& script, const Launch& launch) {
+  const GivenOption* bind = last_option(launch.options, "gpu-bind");
+  if (bind == nullptr) bind = script.directive("gpu-bind");
+  return (bind != nullptr && bind->value.bytes() == "none") ||
+         std::ranges::any_of(script.run.assigned, [](const std::string& name) {
+           return name.starts_with("XLA_PYTHON_CLIENT_") || name.starts_with("CUDA_MPS_");
+         });
+}
+
+/// The ranks of mpirun's -np; -1: unknown, or it starts no Python program.
+long ranks_of_mpirun(const Launch& launch) {
+  const auto& words = launch.arguments;
+  const auto program =
+      std::ranges::find_if(words, [](const Text& word) { return is_python(base_name(word)); });
+  if (program == words.end()) return -1;
+  for (auto word = words.begin(); word + 1 < program; ++word) {
+    const std::string& option = word->bytes();
+    if (option == "-np" || option == "--np" || option == "-n") return number_of(*(word + 1));
+  }
+  return -1;
+}
+
+/// The ranks of a node that work; -1: unknown.
+long ranks_per_node(const Subject& subject, const Launch& launch) {
+  const Script& script = subject.script;
+  if (is_mpirun(launch.program)) {
+    const long ranks = ranks_of_mpirun(launch);
+    const long nodes = script.request.nodes;
+    return ranks > 0 && nodes > 0 ? (ranks + nodes - 1) / nodes : -1;
+  }
+  if (!is_step(launch) || !does_work(script, launch) || may_start_workers(script, launch))
+    return -1;
+  const SlurmRequest step = step_request(script, launch);
+  return step.gpus_per_task > 0 ? -1 : step.tasks_per_node();
+}
+
 void check_tasks_gpus(const Subject& subject, Report& report) {
   for (const Launch& launch : subject.script.launches) {
-    if (!is_step(launch) || !does_work(subject.script, launch)) continue;
-    if (may_start_workers(subject.script, launch)) continue;
-    const Request step = step_request(subject.script, launch);
-    const long tasks = step.tasks_per_node();
+    const long tasks = ranks_per_node(subject, launch);
     const long gpus = subject.script.request.node_gpus();
-    if (tasks < 1 || gpus < 1 || tasks <= gpus || step.gpus_per_task > 0) continue;
-    report.add(begin_of(launch),
-               fmt::format("{} tasks per node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
-                           "(\"Duplicate GPU detected\")",
-                           tasks, gpus, gpus == 1 ? "" : "s"),
-               fmt::format("write --ntasks-per-node={} or --gpus-per-node={}", gpus, tasks));
+    if (tasks < 1 || gpus < 1 || tasks <= gpus) continue;
+    const bool on_purpose = shares_gpus(subject.script, launch);
+    Finding& finding = report.add(
+        begin_of(launch),
+        fmt::format("{} tasks per node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
+                    "(\"Duplicate GPU detected\")",
+                    tasks, gpus, gpus == 1 ? "" : "s"),
+        fmt::format("write --ntasks-per-node={} or --gpus-per-node={}", gpus, tasks));
+    if (on_purpose) finding.severity = Severity::warning;
   }
 }
 
@@ -61,7 +98,7 @@ void check_idle_gpus(const Subject& subject, Report& report) {
     };
     if (own("ntasks") || own("gpus") || own("gpus-per-node") || own("gpus-per-task") || own("gres"))
       continue;
-    const Request step = step_request(subject.script, launch);
+    const SlurmRequest step = step_request(subject.script, launch);
     const long tasks = step.tasks_per_node();
     const long gpus = step.node_gpus();
     if (tasks < 1 || gpus < 1 || tasks >= gpus || step.gpus_per_task > 0) continue;
@@ -96,7 +133,7 @@ bool is_training(const RanCommand& command) {
 /// Without srun a command runs once, on the first node.
 void check_no_srun(const Subject& subject, Report& report) {
   const Script& script = subject.script;
-  const Request& job = script.request;
+  const SlurmRequest& job = script.request;
   const bool spread = std::ranges::any_of(script.launches, [](const Launch& launch) {
     return launch.program == "srun" || is_mpirun(launch.program) ||
            launch.program == "horovodrun" || launch.program == "deepspeed" ||
@@ -198,7 +235,7 @@ void check_omp_threads(const Subject& subject, Report& report) {
     const auto threads = launch.command->environment.find("OMP_NUM_THREADS");
     if (threads == launch.command->environment.end()) continue;
     const long wanted = number_of(threads->second->text);
-    const long cpus = step_request(subject.script, launch).cpus_per_task;
+    const long cpus = step_request(subject.script, launch).task_cpus();
     if (wanted < 1 || cpus < 1 || wanted <= cpus) continue;
     report.add(
         threads->second->text.source(0),
@@ -239,6 +276,13 @@ void check_srun_option(const Subject& subject, Report& report) {
         report.add(at, problem.option + " of srun takes no value", "write " + problem.option);
         continue;
       }
+      if (problem.complaint == Complaint::ambiguous) {
+        report.add(at,
+                   fmt::format("several options of srun begin with {}: it refuses to start",
+                               in_quotes(problem.option)),
+                   "write the option in full");
+        continue;
+      }
       const std::string nearest = nearest_slurm_option(problem.option, SlurmProgram::srun);
       std::vector<Edit> edits;
       if (!nearest.empty() && word.is_verbatim())
@@ -253,7 +297,9 @@ void check_srun_option(const Subject& subject, Report& report) {
 constexpr Rule task_table[] = {
     {"tasks-nodes", Severity::warning, "`--nodes` x `--ntasks-per-node` is not `--ntasks`.",
      check_tasks_nodes},
-    {"tasks-gpus", Severity::error, "More tasks than GPUs on a node: NCCL refuses.",
+    {"tasks-gpus", Severity::error,
+     "More tasks than GPUs on a node: NCCL refuses. A warning where the script shares GPUs on "
+     "purpose: `--gpu-bind=none`, `XLA_PYTHON_CLIENT_*`, `CUDA_MPS_*`.",
      check_tasks_gpus},
     {"gpus-idle", Severity::warning, "Fewer tasks than GPUs on a node, and no torchrun.",
      check_idle_gpus},

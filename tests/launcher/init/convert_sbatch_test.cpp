@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "launcher/job/job_file.hpp"
-#include "launcher/lint/directive_values.hpp"
 #include "launcher/lint/script.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/slurm/slurm_request.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {
@@ -67,7 +67,7 @@ std::string text_of(const lint::Script& script, const std::string& option) {
 /// CPUs of each node, in whole cores, as Slurm gives them out.
 long cpus_per_node(const lint::Script& script, long tasks) {
   const bool cores = text_of(script, "hint") == "nomultithread";
-  const long cpus = std::max(1L, script.request.cpus_per_task) * tasks;
+  const long cpus = std::max(1L, script.request.task_cpus()) * tasks;
   const long unit = cores ? 1 : threads;
   return (cpus + unit - 1) / unit;
 }
@@ -90,7 +90,7 @@ std::string difference(const std::string& original, const std::string& rendered,
   compare("exclusive", a.request.exclusive, b.request.exclusive);
   // Whole nodes have all their CPUs.
   if (!a.request.exclusive) compare("CPUs", cpus_per_node(a, tasks), cpus_per_node(b, tasks));
-  compare("memory", lint::megabytes(text_of(a, "mem")), lint::megabytes(text_of(b, "mem")));
+  compare("memory", megabytes(text_of(a, "mem")), megabytes(text_of(b, "mem")));
   for (const char* option : {"time", "partition", "account", "qos", "reservation", "constraint",
                              "exclude", "array", "hint", "mail-type", "mail-user", "wait-all-nodes",
                              "ntasks-per-core", "licenses", "mem-per-cpu", "mem-per-gpu"})
@@ -109,7 +109,9 @@ TEST(ConvertSbatch, MakesAJobOfTorchrunInAScript) {
   EXPECT_EQ(
       converted.job,
       "# Made from job.sbatch by dllaunch init. `dllaunch validate` checks it, `dllaunch plan` "
-      "shows\n# what it asks Slurm for.\nname: gpt\nresources:\n  nodes: 2\n"
+      "shows\n# what it asks Slurm for. The script's own account:\n"
+      "#   2 nodes x 1 task, 32 CPUs a task, nobody else on the nodes\n#   4 GPUs a node\n"
+      "#   memory as the partition says, time 02:00:00\nname: gpt\nresources:\n  nodes: 2\n"
       "  gpus_per_node: 4\n  ranks_per_node: 4\n  cpus_per_rank: 4\n"
       "  time: \"02:00:00\"\n  exclusive: true\n  # as in the script\n"
       "  sbatch_extra: [\"!--mem\"]\nenvironment:\n  variables:\n    NCCL_DEBUG: INFO\n"
@@ -197,6 +199,68 @@ TEST(ConvertSbatch, NamesTheProgramOfTheRanks) {
       << "torchrun starts it";
 }
 
+/// The lines of the job file that hold numbers of resources.
+std::string counts_of(const std::string& options, const std::string& run) {
+  const auto job =
+      convert_sbatch("#!/bin/bash\n#SBATCH " + options + "\n" + run + "\n", {.file = "job.sbatch"})
+          .job;
+  std::istringstream lines(job);
+  std::string counts;
+  for (std::string line; std::getline(lines, line);)
+    for (const std::string key : {"  gpus_per_node: ", "  ranks_per_node: ", "  cpus_per_rank: "})
+      if (line.starts_with(key)) counts += line.substr(key.size()) + " ";
+  return counts;
+}
+
+TEST(ConvertSbatch, CountsWhatSlurmCounts) {
+  EXPECT_EQ(counts_of("-N 2", "srun -N2 -n16 -c7 --gpus-per-task=1 --gpu-bind=closest ./a"),
+            "8 8 7 ");
+  EXPECT_EQ(counts_of("-N 1", "srun -l -K -n 8 -N 1 --gpus-per-node=8 -c 8 ./a"), "8 8 8 ");
+  EXPECT_EQ(counts_of("-N 2 --tasks-per-node=4 --gpus-per-node=4 -c 8", "srun -c 8 ./a"), "4 4 8 ");
+  EXPECT_EQ(counts_of("-N 2 --ntasks-per-gpu=1 --gpus-per-node=4 --cpus-per-task=32", "srun ./a"),
+            "4 4 32 ");
+  EXPECT_EQ(counts_of("-N 2 --ntasks-per-gpu=1 --gpus-per-node=4 --cpus-per-gpu=8", "srun ./a"),
+            "4 4 8 ");
+  EXPECT_EQ(
+      counts_of("-N 2 --ntasks-per-socket=2 --gpus-per-socket=2 --sockets-per-node=2", "srun ./a"),
+      "4 4 1 ");
+  EXPECT_EQ(counts_of("-N 1 -n 2 --tres-per-task=cpu:4,gres/gpu:a100:1", "srun ./a"), "2 2 4 ");
+  const std::string torchrun = "srun torchrun --nnodes=1 --nproc_per_node=4 t.py";
+  EXPECT_EQ(counts_of("-N 1 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-gpu=4", torchrun),
+            "4 4 4 ");
+  EXPECT_EQ(counts_of("-N 1 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-task=16", torchrun),
+            "4 4 4 ");
+}
+
+TEST(ConvertSbatch, LeavesNoOptionThatSbatchWouldRefuseBesideItsOwn) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --exclusive --gpu-bind=none --ntasks-per-gpu=1\n"
+      "#SBATCH --gpus-per-node=4 --cpus-per-task=32\nsrun ./a\n");
+  const auto planned = planned_script(converted.job);
+  for (const char* option : {"ntasks-per-gpu", "gpu-bind"})
+    EXPECT_EQ(planned.find(std::string("#SBATCH --") + option), std::string::npos) << planned;
+}
+
+TEST(ConvertSbatch, ShowsTheAccountInThreeLines) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 -t 00:10:00 --mem=64G\nsrun -n16 -c7 --gpus-per-task=1 ./a\n");
+  EXPECT_THAT(converted.account,
+              testing::ElementsAre("2 nodes x 8 tasks, 7 CPUs a task",
+                                   "8 GPUs a node, of which a task sees its own; dllaunch's ranks "
+                                   "see all",
+                                   "64G a node, time 00:10:00"));
+  for (const auto& line : converted.account)
+    EXPECT_THAT(converted.job, HasSubstr("#   " + line + "\n"));
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -N 1 --exclusive\n./a\n").account,
+              testing::ElementsAre("1 node x 1 task, all CPUs of a node, nobody else on the nodes",
+                                   "all GPUs of a node", HasSubstr("as the partition says")));
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -N 1 --gpus-per-node=4 --ntasks-per-gpu=1\n"
+                      "#SBATCH --gpu-bind=none\nsrun ./a\n")
+                  .account.at(1),
+              testing::Eq("4 GPUs a node"))
+      << "none hides nothing";
+}
+
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
@@ -244,8 +308,7 @@ TEST(ConvertSbatch, PublicScriptsAskForTheSameResources) {
     const auto parsed = parse_job(converted.job, "job.yaml", {});
     ASSERT_TRUE(parsed.job) << entry.path();
     const auto original = lint::read_script(text);
-    const bool counted = original.request.ntasks > 0 || original.request.ntasks_per_node > 0;
-    long tasks = counted ? original.request.tasks_per_node() : 1;
+    long tasks = std::max(1L, original.request.tasks_per_node());
     if (const auto of_torchrun = workers.find(entry.path().filename());
         of_torchrun != workers.end())
       tasks = of_torchrun->second;

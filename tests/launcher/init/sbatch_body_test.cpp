@@ -63,7 +63,7 @@ TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   EXPECT_EQ(known.image, "a.sqsh");
   EXPECT_THAT(known.mounts, ElementsAre("/a:/b", "/c"));
   EXPECT_EQ(known.run, "x -l");
-  EXPECT_EQ(convert("srun -n 8 -N 2 x").tasks_per_node, 4);
+  EXPECT_EQ(convert("srun -n 8 -N 2 x").request.tasks_per_node(), 4);
 }
 
 TEST(SbatchBody, KeepsEarlierStepsInSetup) {

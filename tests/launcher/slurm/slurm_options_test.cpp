@@ -28,11 +28,11 @@ TEST(SlurmOptions, SayWhereTheirValuesStand) {
 }
 
 TEST(SlurmOptions, HaveNamesAndLettersOfTheirOwn) {
-  for (const bool batch : {true, false}) {
+  for (const auto program : {SlurmProgram::sbatch, SlurmProgram::srun, SlurmProgram::salloc}) {
     std::set<std::string_view> names;
     std::set<char> letters;
     for (const SlurmOption& option : slurm_options()) {
-      if (!(batch ? option.sbatch : option.srun)) continue;
+      if (!option.serves(program)) continue;
       EXPECT_TRUE(names.insert(option.name).second) << option.name;
       const bool fresh = option.letter == '\0' || letters.insert(option.letter).second;
       EXPECT_TRUE(fresh) << option.name;
