@@ -16,4 +16,8 @@ Result<Topology> named_topology(System& system, const std::string& name);
 /// The same. If it is this node, NVML or ROCm SMI complete its GPUs, which may take seconds.
 Result<Topology> observed_topology(System& system, const std::string& name);
 
+/// What the profile in `name` appends to host names for the ranks' rendezvous; empty: nothing, or
+/// `name` selects no profile.
+std::string host_suffix_of(System& system, const std::string& name);
+
 }  // namespace dllaunch

@@ -46,6 +46,7 @@ Result<int> check_script(System& system, const LintArguments& options) {
     auto topology = named_topology(system, options.topology);
     if (!topology) return std::move(topology).error();
     around.topology = *std::move(topology);
+    around.host_suffix = host_suffix_of(system, options.topology);
   }
   if (!options.network.empty()) {
     auto network = network_of(system, options.network);
