@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/init/sbatch_body.hpp"
 #include "launcher/lint/rule.hpp"
 #include "launcher/slurm/slurm_time.hpp"
 
@@ -111,6 +112,7 @@ class DirectiveReader {
   }
 
   void take(const lint::GivenOption& option) {
+    if (is_read_by_body(option)) return;
     const std::string& value = option.value.bytes();
     std::string_view what;
     const Fate fate = fate_of(option.name, what);
