@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 
 namespace dllaunch {
 namespace {
@@ -48,6 +49,11 @@ std::string single_quote(std::string_view word) {
       text += c;
   }
   return text + "'";
+}
+
+/// Blanks in an #SBATCH line.
+bool ends_words(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
 }  // namespace
@@ -107,6 +113,32 @@ std::string escape_file_pattern(std::string_view path) {
     text += c;
   }
   return text;
+}
+
+DirectiveWord read_directive_word(std::string_view line, std::size_t begin) {
+  DirectiveWord word{.end = begin};
+  std::size_t& pos = word.end;
+  const auto take = [&](std::size_t at) {
+    word.bytes += line[at];
+    word.at.push_back(at);
+  };
+  char quote = '\0';
+  for (; pos < line.size() && (quote != '\0' || !ends_words(line[pos])); ++pos) {
+    const char c = line[pos];
+    if (c == '\\') {
+      const bool ends = pos + 1 >= line.size() || (quote == '\0' && ends_words(line[pos + 1]));
+      if (!ends) take(++pos);
+    } else if (quote != '\0' ? c == quote : (c == '"' || c == '\'')) {
+      quote = quote != '\0' ? '\0' : c;
+      word.open_quote = pos;
+    } else if (c == '#' && quote == '\0') {
+      break;
+    } else {
+      take(pos);
+    }
+  }
+  if (quote == '\0') word.open_quote = std::string_view::npos;
+  return word;
 }
 
 }  // namespace dllaunch

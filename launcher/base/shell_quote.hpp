@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dllaunch {
 
@@ -32,5 +33,17 @@ std::string sbatch_quote(std::string_view argument);
 /// A path for --output or --error, where Slurm replaces %j and the like. The path holds no
 /// backslash: Slurm replaces nothing in a path that has one.
 std::string escape_file_pattern(std::string_view path);
+
+/// A word of an #SBATCH line, as sbatch reads it.
+struct DirectiveWord {
+  std::string bytes = {};
+  std::vector<std::size_t> at = {};                 // where each byte stands in the line
+  std::size_t end = 0;                              // after it
+  std::size_t open_quote = std::string_view::npos;  // where a quote begins that has no end
+};
+
+/// A blank or '#' ends the word, unless it is quoted. A backslash escapes any character, even in
+/// quotes, except a blank outside them.
+DirectiveWord read_directive_word(std::string_view line, std::size_t begin);
 
 }  // namespace dllaunch

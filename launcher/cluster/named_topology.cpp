@@ -92,4 +92,10 @@ Result<Topology> observed_topology(System& system, const std::string& name) {
   return with_inventory(*std::move(topology), system.gpu_libraries());
 }
 
+std::string host_suffix_of(System& system, const std::string& name) {
+  if (!names_profile(system, name)) return "";
+  const auto profile = find_profile(system, name.substr(0, name.find(':')));
+  return profile ? profile->host_suffix : "";
+}
+
 }  // namespace dllaunch

@@ -23,4 +23,8 @@ Result<std::optional<Topology>> cluster_topology(System& system, const std::stri
 /// seconds.
 Result<Topology> observed_topology(System& system, const std::string& name);
 
+/// What the profile in `name` appends to host names for the ranks' rendezvous; empty: nothing, or
+/// `name` selects no profile.
+std::string host_suffix_of(System& system, const std::string& name);
+
 }  // namespace dllaunch

@@ -12,6 +12,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/rank_launcher.hpp"
 #include "launcher/slurm/slurm_options.hpp"
+#include "support/parse_number.hpp"
 
 namespace dllaunch {
 namespace {
@@ -23,6 +24,7 @@ struct Ranks {
   std::string framework = "none";
   std::string setup = {};
   std::string run = {};
+  std::size_t line = 0;  // of `run` in the script
   std::vector<std::string> dropped = {};
   bool starts_others = false;  // `run` has a launcher of its own
 };
@@ -43,12 +45,14 @@ bool take_over(const RankLauncher& launcher, const JobCounts& counts, int thread
   if (!launcher.refusal.empty() || launcher.restarts || ranks.per_node != 1 || !divides ||
       launcher.nodes.value_or(static_cast<int>(counts.nodes)) != counts.nodes)
     return false;
-  ranks = {.per_node = workers,
-           .cores = cpus > 0 ? cpus / (workers * threads) : -1,
-           .framework = launcher.framework,
-           .setup = ranks.setup,
-           .run = launcher.command,
-           .dropped = {}};
+  ranks = {
+      .per_node = workers,
+      .cores = cpus > 0 ? cpus / (workers * threads) : -1,
+      .framework = launcher.framework,
+      .setup = ranks.setup,
+      .run = launcher.command,
+      .dropped = {fmt::format("line {}: {}: dllaunch starts the ranks, and they find each other",
+                              ranks.line, launcher.written)}};
   return true;
 }
 
@@ -82,7 +86,8 @@ Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, const KnownNu
               .cores = counts.exclusive ? -1 : 1,
               .framework = body.framework,
               .setup = body.setup,
-              .run = body.run};
+              .run = body.run,
+              .line = body.line};
   if (counts.cpus_per_task > 0) ranks.cores = cores_of(counts.cpus_per_task, threads);
   if (body.whole_script) {
     keep_launcher(ranks, false);
@@ -93,7 +98,7 @@ Ranks ranks_of(const ConvertedBody& body, const JobCounts& counts, const KnownNu
   const bool nothing_left = plain && plain->command.find_first_of("$`") == std::string::npos;
   if (nothing_left && take_over(*plain, counts, threads, ranks)) {
     ranks.setup = body.plain_setup;
-    ranks.dropped = body.plain_dropped;
+    ranks.dropped.insert(ranks.dropped.end(), body.plain_dropped.begin(), body.plain_dropped.end());
     return ranks;
   }
   const auto launcher = rank_launcher_in(body.run, numbers);
@@ -152,11 +157,11 @@ void add_environment(const ConvertedBody& body, const std::string& setup, JobDra
   Json variables = Json::object();
   for (const auto& [name, value] : body.variables) variables[name] = value;
   if (!variables.empty()) keys.push_back({.key = "variables", .value = variables});
-  if (!body.image.empty())
-    keys.push_back(
-        {.key = "container",
-         .value = {
-             {"image", body.image}, {"runtime", "enroot"}, {"mounts", list_of(body.mounts)}}});
+  if (const auto& container = body.container; !container.image.empty())
+    keys.push_back({.key = "container",
+                    .value = {{"image", container.image},
+                              {"runtime", "enroot"},
+                              {"mounts", list_of(container.mounts)}}});
   if (!setup.empty())
     keys.push_back(
         {.key = "setup", .value = setup, .comment = "the script's lines before its ranks start"});
@@ -220,6 +225,12 @@ std::vector<std::string> head_of(const SbatchOrigin& origin,
   return head;
 }
 
+/// 7 of "line 7: ...".
+int line_in(std::string_view dropped) {
+  const auto digits = dropped.substr(std::min<std::size_t>(dropped.size(), 5));
+  return parse_number<int>(digits.substr(0, digits.find(':'))).value_or(0);
+}
+
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -246,6 +257,12 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   const int threads = counts_cores(script) ? 1 : std::max(1, origin.threads_per_core);
   auto ranks = ranks_of(body, counts, numbers_of(script, counts), threads);
   append(converted.dropped, ranks.dropped);
+  std::ranges::stable_sort(converted.dropped, {}, line_in);
+  // srun looks in the current folder too, after PATH; a shell does not.
+  const auto& program = body.srun_program;
+  const bool here = !program.empty() && origin.is_program && origin.is_program(program);
+  if (const auto at = ranks.run.find(program); here && at != std::string::npos)
+    ranks.run.insert(at, "./");
   if (!origin.framework.empty()) ranks.framework = origin.framework;
   converted.framework = ranks.framework;
   converted.counts_cpus =

@@ -1,6 +1,7 @@
 // An sbatch script as a job file.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@ struct SbatchOrigin {
   std::string file = {};       // for comments
   int threads_per_core = 1;    // of the cluster's nodes; Slurm counts threads
   std::string framework = {};  // as the user says; empty: what the script tells
+  /// Whether the folder of the job has this program. Unset: unknown.
+  std::function<bool(const std::string&)> is_program = {};
 };
 
 struct ConvertedScript {

@@ -12,7 +12,7 @@
 namespace dllaunch {
 namespace {
 
-enum class Means { ranks, ranks_per_node, variable, named_variable, place, setting };
+enum class Means { ranks, ranks_per_node, variable, named_variable, mca, place, output, setting };
 
 struct MpirunOption {
   std::string_view name;  // without dashes
@@ -30,8 +30,8 @@ constexpr std::array<MpirunOption, 35> mpirun_options = {{
     {"x", 1, Means::variable},
     {"genv", 2, Means::named_variable},
     {"env", 2, Means::named_variable},
-    {"genvall", 0, Means::place},
-    {"genvlist", 1, Means::place},
+    {"genvall", 0, Means::setting},
+    {"genvlist", 1, Means::setting},
     {"hostfile", 1, Means::place},
     {"machinefile", 1, Means::place},
     {"f", 1, Means::place},
@@ -47,41 +47,59 @@ constexpr std::array<MpirunOption, 35> mpirun_options = {{
     {"report-bindings", 0, Means::place},
     {"display-map", 0, Means::place},
     {"oversubscribe", 0, Means::place},
-    {"allow-run-as-root", 0, Means::place},
-    {"tag-output", 0, Means::place},
-    {"prepend-rank", 0, Means::place},
-    {"l", 0, Means::place},
-    {"mpi", 0, Means::place},
-    {"mca", 2, Means::setting},
+    {"allow-run-as-root", 0, Means::setting},
+    {"tag-output", 0, Means::output},
+    {"prepend-rank", 0, Means::output},
+    {"l", 0, Means::output},
+    {"mpi", 0, Means::setting},
+    {"mca", 2, Means::mca},
     {"prefix", 1, Means::setting},
     {"iface", 1, Means::setting},
     {"network-interface", 1, Means::setting},
 }};
 
+/// For people.
+std::string shown(const std::string& word) {
+  std::string text;
+  for (const char c : word) text += c == unknown_piece ? "$..." : std::string(1, c);
+  return text;
+}
+
 /// Puts what an option means into `read`. `first` and `second` are its values.
-void take(const MpirunOption& option, const std::string& first, const std::string& second,
-          MpirunWords& read) {
+void take(const MpirunOption& option, const std::string& written, const std::string& first,
+          const std::string& second, MpirunWords& read) {
   const auto equals = first.find('=');
+  const auto drop = [&](std::string_view why) {
+    read.dropped.push_back(fmt::format("{}: {}", written, why));
+  };
   switch (option.means) {
     case Means::ranks:
-      read.ranks = parse_number<long>(first).value_or(-1);
+    case Means::ranks_per_node: {
+      auto& count = option.means == Means::ranks ? read.ranks : read.ranks_per_node;
+      count = parse_number<long>(first).value_or(-1);
+      if (count < 0) drop("it is known only when the script runs: the directives count the ranks");
       break;
-    case Means::ranks_per_node:
-      read.ranks_per_node = parse_number<long>(first).value_or(-1);
-      break;
+    }
     case Means::variable:
-      // Without a value srun hands it on anyway.
       if (equals != std::string::npos)
         read.variables.emplace_back(first.substr(0, equals), first.substr(equals + 1));
+      else
+        drop("the ranks have all of the script's exports");
       break;
     case Means::named_variable:
       read.variables.emplace_back(first, second);
       break;
-    case Means::setting:
-      read.dropped.push_back(
-          fmt::format("{} {}{}{}", option.name, first, second.empty() ? "" : " ", second));
+    case Means::mca:
+      read.variables.emplace_back("OMPI_MCA_" + first, second);
       break;
     case Means::place:
+      drop("dllaunch places and binds the ranks (binding:)");
+      break;
+    case Means::output:
+      drop("each rank has a log of its own (`dllaunch logs`)");
+      break;
+    case Means::setting:
+      drop("it concerns mpirun, and srun starts the ranks");
       break;
   }
 }
@@ -104,17 +122,22 @@ MpirunWords read_mpirun_words(std::span<const std::string> words) {
     const auto value = [&](std::size_t i) {
       return at + i < words.size() && i <= option->values ? words[at + i] : std::string();
     };
-    take(*option, joined ? words[at].substr(equals + 1) : value(1), value(2), read);
-    at += joined ? 1 : 1 + option->values;
+    const std::size_t taken = joined ? 1 : 1 + option->values;
+    std::string written = shown(words[at]);
+    for (std::size_t i = 1; i < taken; ++i) written += " " + shown(value(i));
+    const bool sets = option->means == Means::variable || option->means == Means::named_variable;
+    const bool known = (value(1) + value(2)).find(unknown_piece) == std::string::npos;
+    if (sets && !known)
+      read.exports.push_back({.begin = at + 1, .words = option->values});
+    else
+      take(*option, written, joined ? words[at].substr(equals + 1) : value(1), value(2), read);
+    at += taken;
   }
   if (at < words.size() && words[at] == "--") ++at;
   read.program = std::min(at, words.size());
   if (std::ranges::find(words, std::string(":")) != words.end())
     read.refusal = "mpirun starts several programs";
   if (read.program == words.size()) read.refusal = "mpirun names no program";
-  for (const auto& [variable, value] : read.variables)
-    if ((variable + value).find(unknown_piece) != std::string::npos)
-      read.refusal = "mpirun sets a variable that is known only when the script runs";
   return read;
 }
 

@@ -14,7 +14,13 @@ struct MpirunWords {
   long ranks = -1;          // of the job; -1: not given, or known only when the script runs
   long ranks_per_node = -1;
   std::vector<std::pair<std::string, std::string>> variables = {};  // -x NAME=VALUE
-  std::vector<std::string> dropped = {};  // options that mean nothing under srun
+  /// The words that name a variable and its value, which only the script knows.
+  struct Exported {
+    std::size_t begin = 0;
+    std::size_t words = 1;  // NAME=VALUE; 2: NAME VALUE
+  };
+  std::vector<Exported> exports = {};
+  std::vector<std::string> dropped = {};  // "--bind-to core: dllaunch places ..."
   std::string refusal = {};               // why they cannot be read; empty: they can
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/init/sbatch_body.hpp"
 #include "launcher/lint/rule.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 #include "launcher/slurm/slurm_time.hpp"
@@ -66,6 +67,7 @@ class DirectiveReader {
   }
 
   void take(const lint::GivenOption& option) {
+    if (is_read_by_body(option)) return;
     const std::string& value = option.value.bytes();
     const auto* known = find_slurm_option(option.name, SlurmProgram::sbatch);
     const auto fate = known == nullptr ? InJobFile::extra : known->in_job_file;

@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/lint/script.hpp"
 
 namespace dllaunch::lint {
@@ -55,8 +56,7 @@ bool is_mistyped(std::string_view line) {
   return !apart && nearest_name(word, meant).has_value();
 }
 
-/// Splits a line as sbatch does: at blanks, with both quotes; '#' ends it. A backslash escapes any
-/// character, even in quotes, except a blank outside them.
+/// Splits a line as sbatch does: at blanks; '#' ends it.
 class DirectiveLine {
  public:
   DirectiveLine(std::string_view text, std::size_t begin, std::size_t end, Directives& into)
@@ -79,29 +79,13 @@ class DirectiveLine {
 
  private:
   Text read_word() {
+    const auto read = read_directive_word(text_.substr(0, end_), pos_);
     Text word("", pos_);
-    char quote = '\0';
-    std::size_t open = pos_;
-    while (pos_ < end_ && (quote != '\0' || !is_space(text_[pos_]))) {
-      const char c = text_[pos_];
-      if (c == '\\') {
-        const bool ends = pos_ + 1 >= end_ || (quote == '\0' && is_space(text_[pos_ + 1]));
-        if (!ends) word.add(text_.substr(pos_ + 1, 1), pos_ + 1);
-        pos_ += ends ? 1 : 2;
-        continue;
-      }
-      if (quote != '\0' ? c == quote : (c == '"' || c == '\'')) {
-        quote = quote != '\0' ? '\0' : c;
-        open = pos_++;
-        continue;
-      }
-      if (c == '#' && quote == '\0') break;
-      word.add(text_.substr(pos_, 1), pos_);
-      ++pos_;
-    }
-    if (quote != '\0') {
-      into_.faults.push_back({open, std::string("the quote ") + quote + " has no end"});
-    }
+    for (const std::size_t at : read.at) word.add(text_.substr(at, 1), at);
+    if (read.open_quote != std::string_view::npos)
+      into_.faults.push_back(
+          {read.open_quote, std::string("the quote ") + text_[read.open_quote] + " has no end"});
+    pos_ = read.end;
     return word;
   }
 

@@ -35,10 +35,12 @@ std::size_t line_end(std::string_view text, std::size_t at) {
 }
 
 bool works(std::span<const Text> words) {
-  static const std::array<std::string_view, 24> idle = {
-      "hostname", "nvidia-smi", "rocm-smi", "amd-smi", "env",   "printenv", "echo",   "mkdir",
-      "cp",       "rsync",      "rm",       "tar",     "true",  "date",     "lstopo", "lscpu",
-      "numactl",  "taskset",    "cat",      "ls",      "sleep", "unzip",    "mv",     "nproc"};
+  static const std::array<std::string_view, 34> idle = {
+      "apt-get", "apt",      "yum",   "dnf",      "pip",        "pip3",     "wget",
+      "curl",    "git",      "ln",    "hostname", "nvidia-smi", "rocm-smi", "amd-smi",
+      "env",     "printenv", "echo",  "mkdir",    "cp",         "rsync",    "rm",
+      "tar",     "true",     "date",  "lstopo",   "lscpu",      "numactl",  "taskset",
+      "cat",     "ls",       "sleep", "unzip",    "mv",         "nproc"};
   const std::size_t program = skip_wrappers(words, 0);
   if (program >= words.size()) return !words.empty();
   const std::string name = base_name(words[program]);

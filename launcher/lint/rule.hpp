@@ -38,6 +38,7 @@ struct Finding {
 struct Surroundings {
   std::optional<Topology> topology = {};  // of the nodes that the job requests
   Network network = {};                   // between them; empty: unknown
+  std::string host_suffix = {};           // of the names by which they reach each other
   /// Whether a path, relative to where the script is submitted, is a folder. Unset: unknown.
   std::function<bool(const std::string&)> is_folder = {};
 };

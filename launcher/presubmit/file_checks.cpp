@@ -70,7 +70,16 @@ void check_program_name(const Job& job, const Paths& paths, const std::string& n
                         CheckFindings& found) {
   const auto& prefix = job.environment.activate;
   if (prefix && system.look_at(absolute(*prefix, paths) + "/bin/" + name).executable) return;
-  if (!path_is_known(job) || system.find_program(name)) return;
+  if (system.find_program(name)) return;
+  if (!path_is_known(job)) {
+    const auto here = system.look_at(absolute(name, paths));
+    if (here.executable && !here.folder)
+      add_warning(
+          found,
+          fmt::format("run: {} is looked for on PATH, not in this folder, which has one", name),
+          fmt::format("write ./{}, if that one is meant", name));
+    return;
+  }
   add_error(found, ErrorKind::bad_request,
             fmt::format("run: no command '{}' on PATH{}", name,
                         prefix ? " nor in " + *prefix + "/bin" : ""),

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 #include "support/parse_number.hpp"
@@ -229,12 +230,28 @@ std::vector<std::string> sbatch_command(const std::vector<std::string>& options,
   return argv;
 }
 
+namespace {
+
+/// The words of a directive as sbatch reads them.
+std::string unquoted(std::string_view line) {
+  std::string words;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const auto word = read_directive_word(line, at);
+    if (!word.bytes.empty()) words += (words.empty() ? "" : " ") + word.bytes;
+    at = word.end;
+    if (at < line.size() && line[at] == '#') break;
+  }
+  return words;
+}
+
+}  // namespace
+
 std::vector<std::string> options_of_script(std::string_view script) {
   std::vector<std::string> options;
   while (script.starts_with('#')) {
     const auto line = script.substr(0, script.find('\n'));
     constexpr std::string_view directive = "#SBATCH ";
-    if (line.starts_with(directive)) options.emplace_back(line.substr(directive.size()));
+    if (line.starts_with(directive)) options.push_back(unquoted(line.substr(directive.size())));
     script.remove_prefix(std::min(line.size() + 1, script.size()));
   }
   return options;

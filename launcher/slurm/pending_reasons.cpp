@@ -19,7 +19,7 @@ using Pair = std::pair<std::string_view, std::string_view>;
 std::string limit_in_words(std::string_view reason) {
   constexpr std::array<Pair, 7> owners = {{{"AssocGrp", "of the account"},
                                            {"AssocMax", "of the account for you"},
-                                           {"AssociationJobLimit", "of the account"},
+                                           {"Association", "of the account"},
                                            {"QOSGrp", "of the QOS"},
                                            {"QOSMax", "of the QOS"},
                                            {"QOSMin", "of the QOS"},
@@ -39,16 +39,33 @@ std::string limit_in_words(std::string_view reason) {
   for (const auto& [owner, whose] : owners) {
     if (!reason.starts_with(owner)) continue;
     const auto what = reason.substr(owner.size());
-    if (what.starts_with("Wall") || what.find("WallDuration") != std::string_view::npos)
-      return fmt::format("the limit on a job's time {} is exceeded", whose);
-    for (const auto& [key, name] : resources) {
-      if (what.find(key) == std::string_view::npos) continue;
-      if (owner == "QOSMin") return fmt::format("it asks for fewer {} than the QOS requires", name);
-      if (what.find("Minutes") != std::string_view::npos)
-        return fmt::format("the {} {} are used up for this period", name, whose);
+    const auto has = [what](std::string_view part) {
+      return what.find(part) != std::string_view::npos;
+    };
+    const bool of_job = has("PerJob");
+    const bool of_node = has("PerNode");
+    if (what.starts_with("Wall") && of_job)
+      return fmt::format("it asks for more time than a job may have, by the limit {}", whose);
+    if (what.starts_with("Wall"))
+      return fmt::format("the budget of time {} is used up for this period", whose);
+    const auto resource = std::ranges::find_if(
+        resources, [what](const Pair& one) { return what.find(one.first) < what.find("Per"); });
+    const auto name =
+        resource == resources.end() ? std::string_view("one resource") : resource->second;
+    if (owner == "QOSMin")
+      return fmt::format("it asks for {} {} than the QOS requires",
+                         name.ends_with('s') ? "fewer" : "less", name);
+    if (has("RunM"))
+      return fmt::format("the running jobs hold all of the {} that the limit {} gives at a time",
+                         name, whose);
+    if (has("Minutes") && !of_job)
+      return fmt::format("the budget of {} {} is used up for this period", name, whose);
+    if (of_job || of_node)
+      return fmt::format("it asks for more {} than a {} may have, by the limit {}", name,
+                         of_job ? "job" : "node", whose);
+    if (resource != resources.end())
       return fmt::format("the limit on {} {} is reached", name, whose);
-    }
-    if (owner != "Max") return fmt::format("a limit {} is reached", whose);
+    if (owner != "Max" || has("Unknown")) return fmt::format("a limit {} is reached", whose);
   }
   return {};
 }
@@ -62,10 +79,13 @@ std::string explain_reason(const std::string& reason) {
       {"BadConstraints",
        "no nodes of the cluster can ever meet its request: cancel it and change its resources"},
       {"BeginTime", "waiting for its start time: --begin, or Slurm's delay after a requeue"},
+      {"BlockFreeAction", "its block of nodes is being freed"},
+      {"BlockMaxError", "its block of nodes had too many errors"},
       {"BurstBufferOperation", "its burst buffer failed"},
       {"BurstBufferResources", "waiting for room in the burst buffer"},
       {"BurstBufferStageIn", "its data are being copied to the burst buffer"},
       {"Cleaning", "back in the queue; Slurm still cleans up after its last start"},
+      {"Constraints", "no nodes that fit its request are free"},
       {"DeadLine", "it cannot end before its deadline"},
       {"Dependency", "waiting for another job"},
       {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
@@ -80,14 +100,22 @@ std::string explain_reason(const std::string& reason) {
       {"JobHoldMaxRequeue", "held: it was requeued too often"},
       {"JobLaunchFailure", "it could not be started: a node may be faulty"},
       {"Licenses", "waiting for a licence"},
+      {"MaxMemPerLimit", "it asks for more memory than the cluster allows a CPU or a node"},
+      {"MaxPoweredUpNodes", "the limit on nodes that are powered up at a time is reached"},
+      {"MpiPortsBusy", "the ports for MPI are taken on its nodes"},
       {"NodeDown", "a node that it needs is down"},
       {"NonZeroExitCode", "it ended with an error"},
+      {"NvidiaImexChannels", "waiting for a channel of NVIDIA's memory exchange"},
+      {"OutOfMemory", "it ended for want of memory"},
+      {"PartitionConfig", "the partition's settings do not admit it: `scontrol show partition`"},
       {"PartitionDown", "the partition is down"},
       {"PartitionInactive", "the partition is inactive"},
       {"PartitionNodeLimit",
        "it asks for more nodes than the partition allows, or for nodes that "
        "are down"},
       {"PartitionTimeLimit", "it asks for more time than the partition allows"},
+      {"PowerNotAvail", "the cluster has no power left for it"},
+      {"PowerReserved", "the power that it needs is reserved"},
       {"Priority", "jobs with higher priority are ahead"},
       {"Prolog", "its nodes are being prepared"},
       {"QOSJobLimit", "the QOS has reached its limit of jobs"},
@@ -95,12 +123,15 @@ std::string explain_reason(const std::string& reason) {
       {"QOSResourceLimit", "the QOS has reached a limit on resources"},
       {"QOSTimeLimit", "the QOS has used up its compute time"},
       {"QOSUsageThreshold", "the QOS has used more than its share"},
+      {"RaisedSignal", "it was ended by a signal"},
       {"ReqNodeNotAvail", "nodes it needs are not available"},
       {"ReqNodesNotAvailable", "nodes it needs are not available"},
       {"Reservation", "waiting for its reservation to begin"},
       {"ReservationDeleted",
        "its reservation was deleted: cancel it and change "
        "resources.reservation"},
+      {"ReservationInvalid",
+       "its reservation is not valid: cancel it and change resources.reservation"},
       {"Resources", "next in line, waiting for nodes to become free"},
       {"SchedDefer", "Slurm delays new jobs for a moment"},
       {"SystemFailure", "Slurm, a file system or the network failed"},

@@ -8,7 +8,6 @@ namespace dllaunch {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Clock = AwakeClock;
 
 Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how) {
   constexpr milliseconds longest(15'000);
@@ -17,12 +16,12 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
   // Slurm ends the job itself when it gives up a node. Its TERM is not a stop request, and Slurm
   // soon reports why.
   constexpr seconds slurms_own(5);
-  const auto began = Clock::now();
+  const auto began = AwakeClock::now();
   const auto give_up_at = began + std::chrono::minutes(10);
-  std::optional<Clock::time_point> told_at;
+  std::optional<AwakeClock::time_point> told_at;
   for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
     const std::chrono::duration<double> left(how.seconds_left().value_or(1e9));
-    const auto now = Clock::now();
+    const auto now = AwakeClock::now();
     const bool in_time = now + pause < give_up_at && left > pause + reserve;
     const bool may_be_new = now - began < slurm_asks_nodes;
     const auto done =
@@ -40,8 +39,8 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const Requeu
     }
     if (kind != ErrorKind::timeout || !in_time) return done.error();
     if (how.waits) how.waits(done.error().what);
-    if (how.stopped(told_at ? milliseconds(500) : pause) && !told_at) told_at = Clock::now();
-    if (told_at && Clock::now() - *told_at > slurms_own) return done.error();
+    if (how.stopped(told_at ? milliseconds(500) : pause) && !told_at) told_at = AwakeClock::now();
+    if (told_at && AwakeClock::now() - *told_at > slurms_own) return done.error();
   }
 }
 

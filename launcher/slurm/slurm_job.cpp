@@ -5,6 +5,7 @@
 #include "launcher/base/split.hpp"
 #include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/plain_query.hpp"
+#include "launcher/slurm/refusals.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
@@ -53,9 +54,10 @@ TestedSubmission test_submission(System& system, const std::vector<std::string>&
   if (!output) return {.refusal = std::move(output).error()};
   auto message = message_of(*output);
   if (output->exit_code == 0) return {.message = std::move(message)};
-  Error refusal{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
-                "sbatch refused the job: " + message,
-                "nothing was submitted; `dllaunch script JOB.yaml` shows the script"};
+  Error refusal{
+      is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
+      "sbatch refused the job: " + message,
+      next_step(message, "nothing was submitted; `dllaunch script JOB.yaml` shows the script")};
   return {.refusal = std::move(refusal), .message = std::move(message)};
 }
 
@@ -80,7 +82,7 @@ Submitted submit_job(System& system, const std::string& script,
     const bool bad_option = is_option_error(message);
     return {.id = Error{bad_option ? ErrorKind::bad_request : ErrorKind::unavailable,
                         "sbatch refused the job: " + message,
-                        "`dllaunch script JOB.yaml` shows what was submitted"},
+                        next_step(message, "`dllaunch script JOB.yaml` shows what was submitted")},
             .refused = bad_option || is_refusal_of_controller(message)};
   }
   if (auto id = job_id_in(output->out)) return {.id = *std::move(id)};

@@ -17,6 +17,7 @@
 #include "launcher/autopsy/python_stacks.hpp"
 #include "launcher/autopsy/stored_stacks.hpp"
 #include "launcher/base/moment.hpp"
+#include "launcher/base/shell_quote.hpp"
 #include "launcher/base/time_span.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/cluster/cluster_profile.hpp"
@@ -30,6 +31,7 @@
 #include "launcher/failures/book_rates.hpp"
 #include "launcher/failures/outages.hpp"
 #include "launcher/init/convert_sbatch.hpp"
+#include "launcher/init/srun_words.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/job/rank_launcher.hpp"
@@ -77,6 +79,7 @@
 #include "launcher/slurm/job_usage.hpp"
 #include "launcher/slurm/node_survey.hpp"
 #include "launcher/slurm/queue_rows.hpp"
+#include "launcher/slurm/refusals.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_json.hpp"
@@ -304,6 +307,7 @@ const SizedReader readers[] = {
        read_curve(file.path, 1000);
      },
      event},
+    {"read_directive_word", [](Text t) { use(read_directive_word(t, 0)); }, "\"|--a=x \\y|\""},
     {"read_directives", [](Text t) { use(lint::read_directives(t)); },
      "#!/bin/bash\n|#SBATCH --nodes=1\n|"},
     {"read_event_readings",
@@ -312,6 +316,7 @@ const SizedReader readers[] = {
        read_event_readings(file.path, 0);
      },
      event},
+    {"read_export_list", [](Text t) { use(read_export_list(t)); }, "ALL|,A='x,y'|"},
     {"read_flight_record", [](Text t) { use(read_flight_record(t)); }, json},
     {"read_gres", [](Text t) { use(read_gres(t)); }, "|gpu:a:1(IDX:0-1),|x"},
     {"read_ibnetdiscover", [](Text t) { use(read_ibnetdiscover(t, "s")); },
@@ -342,6 +347,7 @@ const SizedReader readers[] = {
      },
      R"({"stages":[|{"name":"a1","bytes":1},|{}]})"},
     {"seconds_in", [](Text t) { use(seconds_in(t)); }, ""},
+    {"refusal_in", [](Text t) { use(refusal_in(t)); }, "|Invalid qos |specification"},
     {"sighting_in", [](Text t) { use(sighting_in(summed_lines(t))); }, history},
     {"sightings_in", [](Text t) { use_node_history(t); }, history},
     {"sightings_in", [](Text t) { use_node_history(summed_lines(t)); }, history},

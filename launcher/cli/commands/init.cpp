@@ -121,8 +121,12 @@ Result<int> convert(System& system, const InitArguments& options, const std::str
   const auto found = facts_for(system, options);
   if (!found) return found.error();
   const Facts& facts = *found;
-  SbatchOrigin origin{
-      .file = path, .threads_per_core = threads_per_core(facts), .framework = options.framework};
+  SbatchOrigin origin{.file = path,
+                      .threads_per_core = threads_per_core(facts),
+                      .framework = options.framework,
+                      .is_program = [&system](const std::string& name) {
+                        return system.find_program("./" + name).has_value();
+                      }};
   auto converted = convert_sbatch(*text, origin);
   if (origin.framework.empty() && !converted.program.empty()) {
     origin.framework = framework_that_fits(system, converted);

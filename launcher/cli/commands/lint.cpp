@@ -58,6 +58,7 @@ Result<int> check_script(System& system, const LintArguments& options) {
     auto topology = named_topology(system, options.topology);
     if (!topology) return std::move(topology).error();
     around.topology = *std::move(topology);
+    around.host_suffix = host_suffix_of(system, options.topology);
   }
   if (!options.cluster.empty()) {
     auto topology = cluster_topology(system, options.cluster, partition_of(*text));

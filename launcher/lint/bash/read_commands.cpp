@@ -150,8 +150,15 @@ Node ShellReader::read_and_or() {
 
 Node ShellReader::read_pipeline() {
   skip_blanks();
-  while (take_reserved("!") || take_reserved("time")) skip_blanks();
+  const std::size_t begin = pos_;
+  for (;; skip_blanks()) {
+    const bool timed = take_reserved("time");
+    if (!timed && !take_reserved("!")) break;
+    skip_blanks();
+    if (timed && here() == '-' && at(pos_ + 1) == 'p' && is_meta(at(pos_ + 2))) pos_ += 2;
+  }
   Node first = read_command();
+  first.begin = begin;
   Node node;
   node.kind = NodeKind::pipeline;
   node.begin = first.begin;

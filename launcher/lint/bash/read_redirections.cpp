@@ -10,8 +10,8 @@ bool ShellReader::read_redirection(Node& node) {
   while (i < end_ && text_[i] >= '0' && text_[i] <= '9') ++i;
   const bool both = at(i) == '&' && at(i + 1) == '>';
   if ((at(i) != '<' && at(i) != '>' && !both) || at(i + 1) == '(') return false;
+  Redirection redirection{.begin = pos_};
   pos_ = i;
-  Redirection redirection;
   static const std::array<std::string_view, 9> operations = {"<<<", "<<-", "<<", "<&", "<>",
                                                              ">>",  ">&",  ">|", "&>"};
   for (const std::string_view operation : operations) {
@@ -20,6 +20,7 @@ bool ShellReader::read_redirection(Node& node) {
   if (redirection.operation.empty()) redirection.operation = text_.substr(pos_++, 1);
   skip_blanks();
   redirection.target = read_word();
+  redirection.end = pos_;
   const bool document = redirection.operation == "<<" || redirection.operation == "<<-";
   if (document) read_here_document(node, redirection);
   node.redirections.push_back(std::move(redirection));

@@ -57,6 +57,8 @@ struct HereDocument {
 };
 
 struct Redirection {
+  std::size_t begin = 0;  // of its descriptor, if it has one
+  std::size_t end = 0;
   std::string operation = {};  // ">", "<<", "2>&1" is ">&"
   Word target = {};
   std::size_t document = static_cast<std::size_t>(-1);  // index in Node::documents
@@ -78,7 +80,7 @@ enum class NodeKind {
 
 struct Node {
   NodeKind kind = NodeKind::command;
-  std::size_t begin = 0;
+  std::size_t begin = 0;  // of `time` and `!` before it too
   std::size_t end = 0;
   bool background = false;  // ended by &
   std::vector<Assignment> assignments = {};

@@ -108,6 +108,56 @@ void check_address(const Subject& subject, Report& report) {
   }
 }
 
+/// Whether the value is a node's name as Slurm or the node has it.
+bool is_plain_host_name(const Text& value) {
+  if (value.marks().size() != 1 || value.bytes().size() != 1) return false;
+  const std::string_view name = value.marks()[0].name;
+  const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
+  const bool names =
+      name == "HOSTNAME" || has("scontrol show hostname") || has("(hostname") || has("`hostname");
+  const bool computes = has("sed") || has("awk") || has("getent") || has("hostname -") ||
+                        has("nslookup") || has("dig ") || has("ping");
+  return names && !computes;
+}
+
+/// The last assignment decides.
+void check_suffix(const Subject& subject, Report& report) {
+  const std::string& suffix = subject.around.host_suffix;
+  if (suffix.empty() || subject.script.request.nodes < 2) return;
+  const auto& all = subject.script.run.assignments;
+  const auto last = std::ranges::find(all.rbegin(), all.rend(), "MASTER_ADDR", &Assigned::name);
+  if (last == all.rend() || !is_plain_host_name(last->value)) return;
+  std::vector<Edit> edits;
+  const std::size_t end = last->end - (subject.script.text[last->end - 1] == '"' ? 1 : 0);
+  if (last->plain && !last->per_rank && subject.script.text[end - 1] == ')')
+    edits.push_back({end, end, suffix});
+  report.add(last->begin,
+             fmt::format("MASTER_ADDR is a node's name without the suffix \"{}\": on this cluster "
+                         "ranks of other nodes may not reach it by that name",
+                         suffix),
+             fmt::format("write MASTER_ADDR={}{}", first_node, suffix), std::move(edits));
+}
+
+/// srun --export=NAME=VALUE.
+void check_export(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    const GivenOption* option = last_option(launch.options, "export");
+    if (option == nullptr || !option->has_value || report.full()) continue;
+    const std::string list = "," + option->value.bytes() + ",";
+    const auto has = [&list](std::string_view word) {
+      return list.find("," + std::string(word) + ",") != std::string::npos;
+    };
+    if (list.find('=') == std::string::npos || has("ALL") || has("NONE") || has("NIL")) continue;
+    std::vector<Edit> edits;
+    if (option->value.is_verbatim())
+      edits.push_back({option->value.source(0), option->value.source(0), "ALL,"});
+    report.add(option->value.source(0),
+               "--export with a list and without ALL: neither PATH nor any other export of the "
+               "script reaches the ranks",
+               "write --export=ALL,...", std::move(edits));
+  }
+}
+
 constexpr std::string_view port_fix = "$((20000 + SLURM_JOB_ID % 20000))";
 
 bool is_port(const Text& value) {
@@ -218,6 +268,13 @@ constexpr Rule rendezvous_table[] = {
     {"master-addr", Severity::error,
      "`MASTER_ADDR` is localhost, the whole node list, or each rank's own host name.",
      check_address},
+    {"master-addr-suffix", Severity::warning,
+     "With `--topology CLUSTER`: `MASTER_ADDR` without the suffix that the cluster's profile "
+     "knows.",
+     check_suffix},
+    {"export-without-all", Severity::warning,
+     "`srun --export=NAME=VALUE` without `ALL`: PATH and exports do not reach the ranks.",
+     check_export},
     {"master-port", Severity::warning, "A fixed `MASTER_PORT`.", check_port},
     {"signal-usr1", Severity::warning, "`--signal=USR1` reaches the ranks.", check_signal},
 };

@@ -1,8 +1,9 @@
-// Rules for what sbatch and bash refuse before anything runs.
+// Rules for what sbatch and bash refuse, or read otherwise than it was meant.
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {
@@ -73,6 +74,82 @@ void check_unread(const Subject& subject, Report& report) {
       "move what it generates or embeds into files of its own");
 }
 
+template <typename Visit>
+void visit_commands(const Node& node, const Visit& visit) {
+  if (node.kind == NodeKind::command) visit(node);
+  for (const Node& child : node.children) visit_commands(child, visit);
+}
+
+/// Where a backslash stands that was to join lines, with blanks between it and the line's end; npos
+/// if the word does not end so.
+std::size_t broken_join(std::string_view text, const Word& word) {
+  if (word.end < word.begin + 2 || text[word.end - 2] != '\\') return std::string_view::npos;
+  const char last = text[word.end - 1];
+  const std::size_t rest = std::min(text.find_first_not_of(" \t", word.end), text.size());
+  const bool ends = rest == text.size() || text[rest] == '\n';
+  return (last == ' ' || last == '\t') && ends ? word.end - 2 : std::string_view::npos;
+}
+
+void check_continuation(const Subject& subject, Report& report) {
+  const std::string_view text = subject.script.text;
+  std::size_t told = 0;  // a command before it follows a backslash that is named
+  visit_commands(subject.script.tree.root, [&](const Node& node) {
+    if (node.words.empty() || report.full()) return;
+    const std::size_t broken = broken_join(text, node.words.back());
+    const std::size_t begin = node.words.front().begin;
+    if (broken != std::string_view::npos) {
+      const std::size_t end = std::min(text.find('\n', broken), text.size());
+      report.add(broken,
+                 "a blank follows the backslash: bash ends the command here, with a blank as its "
+                 "last word, and takes the next line for another command",
+                 "end the line with the backslash", {{broken + 1, end, ""}});
+      told = std::min(text.find('\n', end + 1), text.size());
+    } else if (begin >= told && text.substr(begin).starts_with("--")) {
+      report.add(begin,
+                 "the line begins with an option, and bash takes it for a command: the command "
+                 "before it has ended",
+                 "end the line before with a backslash, with no comment or empty line between");
+    }
+  });
+}
+
+bool names_conda(std::string_view program) {
+  return program == "conda" || program == "mamba" || program == "micromamba";
+}
+
+/// Whether the command may define what `conda activate` needs: it reads a file, or evaluates text.
+bool may_be_hook(const Node& node, std::string_view text) {
+  const auto first =
+      text.substr(node.words.front().begin, node.words.front().end - node.words.front().begin);
+  return first == "source" || first == "." || first == "eval";
+}
+
+void check_conda(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const std::string_view first = script.text.substr(0, script.text.find('\n'));
+  bool hooked = first.find(" -l") != std::string_view::npos ||
+                first.find(" -i") != std::string_view::npos ||
+                first.find("--login") != std::string_view::npos;
+  std::size_t hook = std::string_view::npos;
+  visit_commands(script.tree.root, [&](const Node& node) {
+    const bool may_be = !node.words.empty() && may_be_hook(node, script.text);
+    if (may_be) hook = std::min(hook, node.begin);
+  });
+  for (const RanCommand& command : script.run.commands) {
+    if (command.words.size() < 2 || hooked || command.begin > hook) continue;
+    const std::string name = base_name(command.words[0]);
+    if (!names_conda(name) || command.words[1].bytes() != "activate") continue;
+    report.add(command.begin,
+               fmt::format("`{0} activate` is a function that a batch script does not have: {0} "
+                           "refuses, and the environment is not active",
+                           name),
+               fmt::format("write eval \"$({})\" before it",
+                           name == "micromamba" ? "micromamba shell hook --shell bash"
+                                                : "conda shell.bash hook"));
+    hooked = true;
+  }
+}
+
 constexpr Rule script_table[] = {
     {"not-a-script", Severity::error, "The script is empty or has no `#!` line: sbatch refuses it.",
      check_interpreter},
@@ -82,6 +159,11 @@ constexpr Rule script_table[] = {
      check_line_ends},
     {"unclosed", Severity::error,
      "An unterminated quote, `$(`, `if` or here-document: bash stops there.", check_unclosed},
+    {"broken-continuation", Severity::error,
+     "A blank behind the backslash at a line's end, or a line that begins with an option.",
+     check_continuation},
+    {"conda-activate", Severity::warning, "`conda activate` without the hook that defines it.",
+     check_conda},
     {"not-read", Severity::warning,
      "The script is longer than 512 KiB, or nested deeper than 50 levels: its commands are not "
      "checked.",

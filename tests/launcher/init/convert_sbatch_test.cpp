@@ -111,7 +111,10 @@ TEST(ConvertSbatch, MakesAJobOfTorchrunInAScript) {
       "# Made from job.sbatch by dllaunch init. `dllaunch validate` checks it, `dllaunch plan` "
       "shows\n# what it asks Slurm for. The script's own account:\n"
       "#   2 nodes x 1 task, 32 CPUs a task, nobody else on the nodes\n#   4 GPUs a node\n"
-      "#   memory as the partition says, time 02:00:00\nname: gpt\nresources:\n  nodes: 2\n"
+      "#   memory as the partition says, time 02:00:00\n"
+      "# Not taken over:\n#   line 5: torchrun --nnodes 2 "
+      "--nproc_per_node 4 --rdzv_backend c10d --rdzv_endpoint $(hostname):29500: dllaunch starts "
+      "the ranks, and they find each other\nname: gpt\nresources:\n  nodes: 2\n"
       "  gpus_per_node: 4\n  ranks_per_node: 4\n  cpus_per_rank: 4\n"
       "  time: \"02:00:00\"\n  exclusive: true\n  # as in the script\n"
       "  sbatch_extra: [\"!--mem\"]\nenvironment:\n  variables:\n    NCCL_DEBUG: INFO\n"
@@ -154,7 +157,8 @@ TEST(ConvertSbatch, LeavesOutLinesThatTorchrunNeedsAndSaysSo) {
                                        "src\nframework: pytorch\n"));
   EXPECT_THAT(converted.dropped,
               testing::ElementsAre("line 5: head=$(scontrol show hostnames | head -n 1): dllaunch "
-                                   "finds where the ranks meet"));
+                                   "finds where the ranks meet",
+                                   HasSubstr("line 7: torchrun --nnodes=2")));
 }
 
 TEST(ConvertSbatch, StartsTheRanksOfDeepspeedOnAllNodes) {
@@ -263,7 +267,7 @@ TEST(ConvertSbatch, ShowsTheAccountInThreeLines) {
 
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
   const auto converted =
-      convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
+      convert("#!/bin/bash\n#SBATCH -N 2-4\nwhile true; do srun python x.py; done\n");
   EXPECT_EQ(converted.job, "");
   EXPECT_EQ(converted.reasons.size(), 2u);
   EXPECT_FALSE(convert(std::string("#!/bin/bash\nsrun x\0y\n", 20)).reasons.empty());

@@ -15,8 +15,12 @@ TEST(MpirunWords, EndWhereTheProgramBegins) {
   EXPECT_EQ(open_mpi.refusal, "");
   EXPECT_EQ(open_mpi.program, 11u);
   EXPECT_EQ(open_mpi.ranks, 8);
-  EXPECT_EQ(open_mpi.variables, (std::vector<std::pair<std::string, std::string>>{{"A", "b"}}));
-  EXPECT_EQ(open_mpi.dropped, std::vector<std::string>{"mca pml ucx"});
+  EXPECT_EQ(open_mpi.variables, (std::vector<std::pair<std::string, std::string>>{
+                                    {"A", "b"}, {"OMPI_MCA_pml", "ucx"}}));
+  EXPECT_EQ(open_mpi.dropped,
+            (std::vector<std::string>{
+                "--map-by ppr:4:node: dllaunch places and binds the ranks (binding:)",
+                "-x PATH: the ranks have all of the script's exports"}));
   const auto hydra = read({"-ppn", "4", "-genv", "I_MPI_DEBUG", "5", "--", "a.out"});
   EXPECT_EQ(hydra.program, 6u);
   EXPECT_EQ(hydra.ranks_per_node, 4);
@@ -31,7 +35,17 @@ TEST(MpirunWords, AreRefusedWhereTheyAreNotUnderstood) {
   EXPECT_EQ(read({"-np"}).refusal, "mpirun names no program");
   EXPECT_EQ(read({"-np", "1", "a", ":", "-np", "2", "b"}).refusal,
             "mpirun starts several programs");
-  EXPECT_NE(read({"-x", "A=" + std::string(1, '\0'), "a"}).refusal, "");
+}
+
+TEST(MpirunWords, NameVariablesThatOnlyTheScriptKnows) {
+  const std::string unknown(1, '\0');
+  const auto got = read({"-x", "A=" + unknown, "-genv", "B", unknown, "-n", unknown, "a"});
+  ASSERT_EQ(got.exports.size(), 2u);
+  EXPECT_EQ(got.exports[0].begin, 1u);
+  EXPECT_EQ(got.exports[1].begin, 3u);
+  EXPECT_EQ(got.exports[1].words, 2u);
+  EXPECT_TRUE(got.variables.empty());
+  EXPECT_EQ(got.dropped.size(), 1u);
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ TEST(SbatchBody, SplitsBeforeItsStep) {
   EXPECT_EQ(got.run, "eval \"$variables_of_the_script\"\npython train.py $D");
   EXPECT_EQ(convert("true\nexport E=$(date)\nsrun x $E $HOME").run, "x $E $HOME");
   EXPECT_THAT(got.srun_extra, ElementsAre("--mpi=pmix"));
-  EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("line 8: what follows the ranks"),
+  EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("line 8: srun's --label: the ranks' output"),
+                                       HasSubstr("line 8: what follows the ranks in their line "
+                                                 "(> log 2>&1 || exit 1)"),
                                        "line 9: after the ranks: echo done"));
 }
 
@@ -51,17 +53,22 @@ TEST(SbatchBody, EvaluatesOnceWhatTheScriptDoes) {
 TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   const auto got = convert("O=(--container-image $I)\nR=torchrun\nsrun -l \"${O[@]}\" $R t.py");
   EXPECT_THAT(got.run, HasSubstr("\n$R t.py"));
-  EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("srun's --container-image: its value is known")));
+  EXPECT_THAT(got.dropped,
+              ElementsAre(HasSubstr("srun's --label"),
+                          HasSubstr("srun's --container-image=$I: its value is known only when")));
+  EXPECT_EQ(convert("I=a.sqsh\nO=(--container-image $I)\nsrun \"${O[@]}\" t").container.image,
+            "a.sqsh");
   EXPECT_THAT(convert("A=\nif x; then A=--auto-resume=1; fi\nsrun $A python t.py").dropped,
               ElementsAre(HasSubstr("srun's $A: its options are known only when")));
   const auto maybe =
       convert("if x; then\nO=(--container-image a.sqsh)\nfi\nsrun \"${O[@]}\" python t.py");
-  EXPECT_EQ(maybe.image, "");
+  EXPECT_EQ(maybe.container.image, "");
   EXPECT_THAT(maybe.dropped, ElementsAre(HasSubstr("srun's \"${O[@]}\"")));
-  EXPECT_EQ(convert("O=(--container-image a.sqsh)\nsrun \"${O[@]}\" python t.py").image, "a.sqsh");
+  EXPECT_EQ(convert("O=(--container-image a.sqsh)\nsrun \"${O[@]}\" python t.py").container.image,
+            "a.sqsh");
   const auto known = convert("srun --container-image a.sqsh --container-mounts=/a:/b,/c x -l");
-  EXPECT_EQ(known.image, "a.sqsh");
-  EXPECT_THAT(known.mounts, ElementsAre("/a:/b", "/c"));
+  EXPECT_EQ(known.container.image, "a.sqsh");
+  EXPECT_THAT(known.container.mounts, ElementsAre("/a:/b", "/c"));
   EXPECT_EQ(known.run, "x -l");
   EXPECT_EQ(convert("srun -n 8 -N 2 x").request.tasks_per_node(), 4);
 }
@@ -77,8 +84,12 @@ TEST(SbatchBody, TakesMpirunForItsRanks) {
   EXPECT_EQ(got.run, "./a.out $N");
   EXPECT_EQ(got.framework, "mpi");
   EXPECT_EQ(got.tasks_per_node, 4);
-  EXPECT_THAT(got.variables, ElementsAre(std::pair("A", "1")));
-  EXPECT_THAT(got.dropped, ElementsAre("line 4: mpirun's mca btl tcp"));
+  EXPECT_THAT(got.variables, ElementsAre(std::pair("A", "1"), std::pair("OMPI_MCA_btl", "tcp")));
+  EXPECT_THAT(got.dropped, ElementsAre("line 4: mpirun's --bind-to core: dllaunch places and binds "
+                                       "the ranks (binding:)"));
+  const auto later = convert("A=$(date)\nmpirun -np $N -x A=$A -genv B \"$A\" ./a.out");
+  EXPECT_EQ(later.setup, "set +e  # as in the script\nA=$(date)\nexport A=$A\nexport B=\"$A\"\n");
+  EXPECT_THAT(later.dropped, ElementsAre(HasSubstr("-np $...: it is known only when the script")));
   EXPECT_EQ(convert("horovodrun -np 2 python t.py").framework, "horovod");
   EXPECT_THAT(convert("mpirun -np 3 ./a.out").reasons, ElementsAre(HasSubstr("do not divide")));
 }
@@ -94,6 +105,82 @@ TEST(SbatchBody, WithoutSrunRunsOnce) {
   EXPECT_THAT(convert("python train.py").run, HasSubstr("[ \"$RANK\" = 0 ] || exit 0"));
 }
 
+TEST(SbatchBody, ExportsBecomeVariables) {
+  const auto got = convert("export A=1\nsrun --export=ALL,A=2,B=\"x y\",C=3 t");
+  EXPECT_THAT(got.variables,
+              ElementsAre(std::pair("A", "1"), std::pair("B", "x y"), std::pair("C", "3")));
+  EXPECT_EQ(got.setup, "set +e  # as in the script\nexport A=2\n")
+      << "the script's own export would come later than environment.variables";
+  EXPECT_THAT(got.dropped, IsEmpty());
+  const auto later = convert("M=$(hostname)\nsrun --export ALL,M=$M,P=1 t");
+  EXPECT_THAT(later.variables, ElementsAre(std::pair("P", "1")));
+  EXPECT_EQ(later.setup, "set +e  # as in the script\nM=$(hostname)\nexport M=$M\n");
+  EXPECT_THAT(convert("srun --export=\"ALL,A=$(date)\" t").dropped,
+              ElementsAre(HasSubstr("export them before srun")));
+  EXPECT_THAT(convert("srun --export=NONE t").dropped,
+              ElementsAre(HasSubstr("srun's --export=NONE: without ALL, PATH and the script's")));
+  const auto directive = convert("srun t", "--nodes=2 --export=ALL,A=1");
+  EXPECT_THAT(directive.variables, ElementsAre(std::pair("A", "1")));
+  EXPECT_THAT(convert("export A=2\nmpirun -x A=3 ./t", "--nodes=2 --export=ALL,A=1").variables,
+              ElementsAre(std::pair("A", "1"), std::pair("A", "2"), std::pair("A", "3")))
+      << "the last one stays";
+}
+
+TEST(SbatchBody, ListsWordsBeforeTheLauncher) {
+  const auto prefix = [](const std::string& line) {
+    const auto got = convert(line);
+    EXPECT_THAT(got.run, HasSubstr("./app")) << line;
+    EXPECT_EQ(got.setup, "") << line;
+    return got.dropped.empty() ? "none" : got.dropped[0].substr(0, got.dropped[0].find(':', 8));
+  };
+  EXPECT_EQ(prefix("time srun ./app"), "line 3: time before srun");
+  EXPECT_EQ(prefix("time -p srun ./app | tee log"), "line 3: time -p before srun");
+  EXPECT_EQ(prefix("/usr/bin/time -v srun ./app"), "line 3: /usr/bin/time -v before srun");
+  EXPECT_EQ(prefix("timeout -k 5 3h srun ./app"), "line 3: timeout -k 5 3h before srun");
+  EXPECT_EQ(prefix("numactl -N 0 mpirun ./app"), "line 3: numactl -N 0 before mpirun");
+  EXPECT_EQ(prefix("exec srun ./app"), "line 3: exec before srun");
+  EXPECT_EQ(prefix("A=1 srun ./app"), "none");
+  EXPECT_EQ(convert("A=1 env B=\"2 3\" srun ./app").run, "A=1 B=\"2 3\" ./app");
+  EXPECT_EQ(convert("X=2\nA=$X srun ./app").run, "eval \"$variables_of_the_script\"\nA=$X ./app");
+}
+
+TEST(SbatchBody, ListsRedirectionsAndKeepsInput) {
+  const auto got = convert("srun ./app > out --flag 2> err.txt -x < in.dat 2>&1");
+  EXPECT_EQ(got.run, "./app --flag -x < in.dat");
+  EXPECT_THAT(got.dropped,
+              ElementsAre(HasSubstr("line 3: > out:"), HasSubstr("line 3: 2> err.txt:"),
+                          HasSubstr("line 3: what follows the ranks in their line (2>&1)")));
+}
+
+TEST(SbatchBody, EachRankTakesItsBranch) {
+  const auto got = convert(
+      "N=$1\nif [ \"$N\" = 1 ]; then\n  srun -l a $N\nelse\n  echo b\n  srun -l b\nfi\necho done");
+  EXPECT_THAT(got.reasons, IsEmpty());
+  EXPECT_EQ(got.run,
+            "eval \"$variables_of_the_script\"\nif [ \"$N\" = 1 ]; then\n  a $N\nelse\n  echo b\n  "
+            "b\nfi");
+  EXPECT_THAT(got.dropped,
+              ElementsAre(HasSubstr("srun's --label"), "line 10: after the ranks: echo done"));
+}
+
+TEST(SbatchBody, EarlierStepsMayStandAnywhere) {
+  const auto got = convert("for i in 1 2; do\nsrun python warm.py $i\ndone\nsrun python t.py");
+  EXPECT_THAT(got.reasons, IsEmpty());
+  EXPECT_EQ(got.run, "python t.py");
+  EXPECT_THAT(got.setup, HasSubstr("srun python warm.py $i\n"));
+}
+
+TEST(SbatchBody, WhatFollowsAnSrunThatLooksAroundRunsOnce) {
+  const auto got = convert("f() { echo; }\nN=3\nsrun hostname\nf\npython t.py $N");
+  EXPECT_THAT(got.reasons, IsEmpty());
+  EXPECT_EQ(got.run,
+            "eval \"$variables_of_the_script\"\n[ \"$RANK\" = 0 ] || exit 0  # once, on the first "
+            "node\nf\npython t.py $N\n");
+  EXPECT_EQ(got.setup,
+            "set +e  # as in the script\nf() { echo; }\nN=3\nsrun hostname\n"
+            "export variables_of_the_script=$(declare -p N; declare -f f)\n");
+}
+
 TEST(SbatchBody, SaysWhyItCannotBeConverted) {
   const auto why = [](const std::string& lines) {
     const auto got = convert(lines);
@@ -102,14 +189,23 @@ TEST(SbatchBody, SaysWhyItCannotBeConverted) {
   EXPECT_EQ(why("for i in 1 2; do\nsrun python t.py\ndone"),
             "line 4: srun stands in a loop, a condition or a function");
   EXPECT_EQ(why("srun python a.py &\nsrun python b.py &\nwait"),
-            "line 3: several steps run at the same time, and a job file has one");
+            "line 3: several steps run at the same time, and a job file has one: write each as one "
+            "of `components` (docs/how-to/components.md)");
   EXPECT_EQ(why("srun -N 1 python a.py"), "line 3: srun uses 1 of the job's 2 nodes");
   EXPECT_EQ(why("srun python a.py && python b.py"),
             "line 3: srun stands in a loop, a condition or a function");
-  EXPECT_EQ(why("srun hostname\npython t.py"),
-            "line 3: the last srun only looks around, and commands follow it");
   EXPECT_EQ(why("echo \"x"), "line 3: quote \" has no end");
-  EXPECT_EQ(why("srun python a.py < input"), "line 3: the ranks read a redirected input");
+  EXPECT_EQ(why("srun python a.py << E\nx\nE"), "line 3: the ranks read a redirected input");
+  EXPECT_EQ(why("srun python a.py < $(ls)"), "line 3: the ranks read a redirected input");
+  EXPECT_EQ(why("srun --multi-prog m.conf"),
+            "line 3: srun --multi-prog starts several programs: write each as one of `components` "
+            "(docs/how-to/components.md)");
+  EXPECT_EQ(why("if [ $N = 1 ]; then srun -n2 a; else srun -n4 b; fi"),
+            "line 3: srun stands in a loop, a condition or a function");
+  EXPECT_EQ(why("if run; then srun a; fi"),
+            "line 3: srun stands in a loop, a condition or a function");
+  EXPECT_EQ(why("if [ $N = 1 ]; then srun a; else python b; fi"),
+            "line 3: srun stands in a loop, a condition or a function");
   EXPECT_EQ(why("# nothing"), "it has no command");
   EXPECT_EQ(convert_body(lint::read_script("#!/usr/bin/env python\nx = 1\n")).reasons[0],
             "its first line does not name a shell");

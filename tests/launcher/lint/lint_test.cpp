@@ -51,6 +51,7 @@ Surroundings surroundings_of(const std::string& text) {
     if (at == std::string::npos) return std::string();
     return text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
   };
+  around.host_suffix = named("# lint --host-suffix ");
   if (const auto file = named("# lint --network "); !file.empty()) {
     auto network = read_network(read_bytes(root / file), file);
     EXPECT_TRUE(network) << file;

@@ -75,6 +75,13 @@ TEST(FileChecks, TheCommandOnPath) {
   job.environment.modules.clear();
   job.environment.setup = "export PATH=/x:$PATH";
   EXPECT_EQ(found(job, system), "");
+  system.paths["/home/me/project/gmx"] = program;
+  EXPECT_EQ(found(job, system),
+            "run: gmx is looked for on PATH, not in this folder, which has one (write ./gmx, if "
+            "that one is meant)\n")
+      << "srun would find it, and the setup may not bring another";
+  system.paths.clear();
+  system.paths["/opt/dllaunch/bin/dllaunch"] = program;
   job.environment.setup.reset();
   job.environment.variables = {{"PATH", "/x"}};
   EXPECT_EQ(found(job, system), "");

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "launcher/base/shell_quote.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -71,6 +72,15 @@ TEST(InputVariables, ReadsTheHeadOfAScript) {
               ElementsAre("--nodes=2", "-p gpu"));
   EXPECT_THAT(options_of_script("#SBATCH --nodes=2"), ElementsAre("--nodes=2"));
   EXPECT_THAT(options_of_script(""), IsEmpty());
+}
+
+TEST(InputVariables, ReadsQuotesInTheHeadAsSbatchDoes) {
+  for (const std::string value :
+       {"two words", "it's", "a \"b\" c", "a#b", "#", "back\\slash", "p=1"})
+    EXPECT_THAT(options_of_script("#SBATCH --comment=" + sbatch_quote(value) + "\n"),
+                ElementsAre("--comment=" + value));
+  EXPECT_THAT(options_of_script("#SBATCH \"--mail-user=a b\"  -p  'x y' # words\n"),
+              ElementsAre("--mail-user=a b -p x y"));
 }
 
 TEST(InputVariables, SrunReadsOnlyWhatTheScriptAsksFor) {

@@ -22,7 +22,8 @@ TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
   EXPECT_EQ(explain_reason("AssocGrpGRES"),
             "the limit on GPUs and other devices of the account is reached (AssocGrpGRES)");
   EXPECT_EQ(explain_reason("AssocGrpCPUMinutesLimit"),
-            "the CPUs of the account are used up for this period (AssocGrpCPUMinutesLimit)");
+            "the budget of CPUs of the account is used up for this period "
+            "(AssocGrpCPUMinutesLimit)");
   EXPECT_EQ(explain_reason("AssocMaxJobsLimit"),
             "the limit on running jobs of the account for you is reached (AssocMaxJobsLimit)");
   EXPECT_EQ(explain_reason("QOSMaxNodePerUserLimit"),
@@ -30,11 +31,93 @@ TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
   EXPECT_EQ(explain_reason("QOSMinGRES"),
             "it asks for fewer GPUs and other devices than the QOS requires (QOSMinGRES)");
   EXPECT_EQ(explain_reason("QOSMaxWallDurationPerJobLimit"),
-            "the limit on a job's time of the QOS is exceeded (QOSMaxWallDurationPerJobLimit)");
+            "it asks for more time than a job may have, by the limit of the QOS "
+            "(QOSMaxWallDurationPerJobLimit)");
   EXPECT_EQ(explain_reason("QOSGrpSomethingNew"),
             "a limit of the QOS is reached (QOSGrpSomethingNew)");
   EXPECT_EQ(explain_reason("MaxMemPerAccount"),
             "the limit on memory of the QOS is reached (MaxMemPerAccount)");
+}
+
+TEST(PendingReasons, ALimitSaysWhatItIsFor) {
+  const auto said = [](const std::string& reason) {
+    const auto text = explain_reason(reason);
+    return text.substr(0, text.find(" ("));
+  };
+  EXPECT_EQ(said("QOSMaxCpuPerJobLimit"),
+            "it asks for more CPUs than a job may have, by the limit of the QOS");
+  EXPECT_EQ(said("AssocMaxMemPerNode"),
+            "it asks for more memory than a node may have, by the limit of the account for you");
+  EXPECT_EQ(said("MaxGRESRunMinsPerUser"),
+            "the running jobs hold all of the GPUs and other devices that the limit of the QOS "
+            "gives at a time");
+  EXPECT_EQ(said("QOSGrpWallLimit"), "the budget of time of the QOS is used up for this period");
+  EXPECT_EQ(said("QOSMinMemory"), "it asks for less memory than the QOS requires");
+  EXPECT_EQ(said("MaxUnknownPerAccount"), "a limit of the QOS is reached");
+  EXPECT_EQ(said("AssociationTimeLimit"), "a limit of the account is reached");
+  EXPECT_EQ(said("MaxSomethingNew"), "MaxSomethingNew");
+}
+
+/// Of Slurm 22.05 to 26.05, those that are not put together of a limit's parts.
+TEST(PendingReasons, AllOfSlurmsAreKnown) {
+  for (const auto* reason : {"AccountNotAllowed",
+                             "AssociationJobLimit",
+                             "AssociationResourceLimit",
+                             "BadConstraints",
+                             "BeginTime",
+                             "BlockFreeAction",
+                             "BlockMaxError",
+                             "BurstBufferOperation",
+                             "BurstBufferResources",
+                             "BurstBufferStageIn",
+                             "Cleaning",
+                             "Constraints",
+                             "DeadLine",
+                             "Dependency",
+                             "DependencyNeverSatisfied",
+                             "FedJobLock",
+                             "FrontEndDown",
+                             "InactiveLimit",
+                             "InvalidAccount",
+                             "InvalidQOS",
+                             "JobArrayTaskLimit",
+                             "JobHeldAdmin",
+                             "JobHeldUser",
+                             "JobHoldMaxRequeue",
+                             "JobLaunchFailure",
+                             "Licenses",
+                             "MaxMemPerLimit",
+                             "MaxPoweredUpNodes",
+                             "MpiPortsBusy",
+                             "NodeDown",
+                             "NonZeroExitCode",
+                             "NvidiaImexChannels",
+                             "OutOfMemory",
+                             "PartitionConfig",
+                             "PartitionDown",
+                             "PartitionInactive",
+                             "PartitionNodeLimit",
+                             "PartitionTimeLimit",
+                             "PowerNotAvail",
+                             "PowerReserved",
+                             "Priority",
+                             "Prolog",
+                             "QOSJobLimit",
+                             "QOSNotAllowed",
+                             "QOSResourceLimit",
+                             "QOSTimeLimit",
+                             "QOSUsageThreshold",
+                             "RaisedSignal",
+                             "ReqNodeNotAvail",
+                             "Reservation",
+                             "ReservationDeleted",
+                             "ReservationInvalid",
+                             "Resources",
+                             "SchedDefer",
+                             "SystemFailure",
+                             "TimeLimit",
+                             "AccountingPolicy"})
+    EXPECT_NE(explain_reason(reason), reason);
 }
 
 TEST(PendingReasons, AStartYearsAheadIsNone) {

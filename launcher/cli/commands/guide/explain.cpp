@@ -19,6 +19,8 @@ constexpr std::string_view explain_examples =
   dllaunch explain mask-overlap  what `dllaunch lint` printed in brackets
   dllaunch explain A01           a finding of `dllaunch doctor`
   dllaunch explain Priority      Slurm's reason why a job waits
+  dllaunch explain Invalid qos specification
+                                 why sbatch refuses a job
   dllaunch explain               all ids
 )";
 
@@ -67,9 +69,11 @@ Result<int> explain(System& system, const std::string& id) {
 }
 
 CommandBody declare_explain(CommandOptions& app) {
-  auto id = std::make_shared<std::string>();
-  app.add_option("ID", *id, "an exit code, an id in brackets, or the end of a run [all]");
-  return [id](System& system) { return explain(system, *id); };
+  auto words = std::make_shared<std::vector<std::string>>();
+  app.add_option("ID", *words, "an exit code, an id in brackets, or what Slurm says [all]");
+  return [words](System& system) {
+    return explain(system, fmt::format("{}", fmt::join(*words, " ")));
+  };
 }
 
 }  // namespace

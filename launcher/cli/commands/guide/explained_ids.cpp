@@ -15,6 +15,7 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/summary.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
+#include "launcher/slurm/refusals.hpp"
 #include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
@@ -128,8 +129,13 @@ std::vector<ExplainedId> explain_id(const std::string& id) {
     found[0].meaning =
         fmt::format("dllaunch itself was stopped by {}.", signal_name(std::stoi(id) - 128));
   }
+  if (const auto* refusal = refusal_in(id); refusal != nullptr && found.empty())
+    found.push_back({"Slurm refuses a job", std::string(refusal->says), sentence(refusal->means),
+                     "sbatch and srun print it when the controller or they themselves refuse.",
+                     sentence(refusal->next)});
+  // A word that dllaunch uses too, in another case: Reservation.
   const std::string reason = explain_reason(id);
-  if (found.empty() && reason != id)
+  if (reason != id)
     found.push_back({"Slurm's reason why a job waits", id, sentence(reason),
                      "Slurm decides; `squeue` shows the same word.",
                      "`dllaunch status RUN` shows when Slurm expects to start the job."});

@@ -50,6 +50,20 @@ TEST(ReadShell, Words) {
   EXPECT_EQ(commands("a $ \"$\" $1 $? ${12}"), "a $ $ <1> <?> <12> \n");
 }
 
+TEST(ReadShell, ATimedCommandBeginsAtTime) {
+  EXPECT_EQ(commands("time -p a b; ! c | d; time e"), "a b \nc \nd \ne \n");
+  const ShellTree tree = read_shell("time -p a > b 2>&1");
+  ASSERT_EQ(tree.root.children.size(), 1u);
+  const Node& command = tree.root.children[0];
+  EXPECT_EQ(command.begin, 0u);
+  EXPECT_EQ(command.words[0].begin, 8u);
+  ASSERT_EQ(command.redirections.size(), 2u);
+  EXPECT_EQ(command.redirections[0].begin, 10u);
+  EXPECT_EQ(command.redirections[0].end, 13u);
+  EXPECT_EQ(command.redirections[1].begin, 14u);
+  EXPECT_EQ(command.redirections[1].end, 18u);
+}
+
 TEST(ReadShell, Expansions) {
   EXPECT_EQ(commands("${a:-b c} ${d:=$e} ${f%.*} ${#g} ${h[1]}"),
             "<a:-b c> <d:=<e>> <fother> <gother> <h> \n");

@@ -16,6 +16,7 @@
 #include "launcher/preflight/check.hpp"
 #include "launcher/presubmit/finding.hpp"
 #include "launcher/run/summary.hpp"
+#include "launcher/slurm/refusals.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/diagnosis/diagnosis.hpp"
@@ -55,6 +56,19 @@ TEST(Explain, SaysWhatWhyAndWhatToDo) {
   EXPECT_EQ(explain({"mask-overlop"}), "no id 'mask-overlop'; did you mean 'mask-overlap'?");
   EXPECT_EQ(explain({"66"}), "no id '66'");
   EXPECT_EQ(explain({"999999999999999999999"}), "no id '999999999999999999999'");
+}
+
+TEST(Explain, KnowsWhatSlurmSays) {
+  EXPECT_THAT(explain({"sbatch: error: Batch job submission failed: Invalid qos specification"}),
+              StartsWith("Invalid qos specification (Slurm refuses a job)\n\n  The QOS does not"));
+  EXPECT_THAT(explain({"Invalid", "qos", "specification"}), HasSubstr("`sacctmgr show assoc"));
+  EXPECT_THAT(explain({"Requested nodes are busy"}), HasSubstr("Leave out --immediate"));
+  EXPECT_THAT(explain({"Reservation"}), testing::AllOf(HasSubstr("reservation (check before"),
+                                                       HasSubstr("Reservation (Slurm's reason")));
+  for (const SlurmRefusal& one : slurm_refusals()) {
+    const auto text = explain({std::string(one.says)});
+    EXPECT_THAT(text, StartsWith(std::string(one.says) + " (Slurm refuses a job)"));
+  }
 }
 
 TEST(Explain, ListsEveryIdInEightyColumns) {

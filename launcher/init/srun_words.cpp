@@ -1,0 +1,300 @@
+#include "launcher/init/srun_words.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/base/split.hpp"
+#include "launcher/init/script_words.hpp"
+#include "launcher/slurm/slurm_options.hpp"
+
+namespace dllaunch {
+namespace {
+
+using lint::Node;
+using lint::NodeKind;
+using lint::Part;
+using lint::PartKind;
+using lint::Word;
+
+/// All assignments to a name, wherever in the tree.
+void assignments_to(const Node& node, std::string_view name,
+                    std::vector<const lint::Assignment*>& found) {
+  for (const auto& assignment : node.assignments)
+    if (assignment.name == name) found.push_back(&assignment);
+  for (const Node& child : node.children) assignments_to(child, name, found);
+}
+
+/// What a variable holds that is a whole word of srun's: ${AUTO_RESUME}, "${ARGS[@]}"; empty if the
+/// word is something else, or no value in the script begins like an option.
+std::vector<const lint::Assignment*> options_in(const lint::Script& script, const Word& word) {
+  const Part* variable = nullptr;
+  for (const Part& part : word.parts) {
+    if (part.kind == PartKind::text && part.text.empty()) continue;  // the opening quote
+    if (variable != nullptr || part.kind != PartKind::variable) return {};
+    variable = &part;
+  }
+  std::vector<const lint::Assignment*> found;
+  if (variable != nullptr) assignments_to(script.tree.root, variable->text, found);
+  const auto is_option = [](const lint::Assignment* assignment) {
+    const auto& all = assignment->elements;
+    const Word& first = assignment->array && !all.empty() ? all.front() : assignment->value;
+    return bytes_of(first).starts_with('-');
+  };
+  if (std::ranges::none_of(found, is_option)) found.clear();
+  return found;
+}
+
+/// Whether nothing decides if the script makes the assignment.
+bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assignment) {
+  return std::ranges::any_of(script.tree.root.children, [assignment](const Node& node) {
+    return node.kind == NodeKind::command &&
+           std::ranges::any_of(node.assignments, [assignment](const lint::Assignment& made) {
+             return &made == assignment;
+           });
+  });
+}
+
+struct OptionFate {
+  std::string_view option;
+  std::string_view why;  // it is not taken over; empty: the job's resources hold it
+};
+
+constexpr std::string_view output_is_ours =
+    "the ranks' output goes to the run directory (`dllaunch logs`)";
+constexpr std::string_view end_is_ours = "one rank that fails ends the others (recovery:)";
+constexpr std::string_view place_is_ours = "dllaunch places and binds the ranks (binding:)";
+constexpr std::string_view step_is_whole = "the ranks have all that the job has";
+
+/// Options that the job's own srun does not get.
+constexpr std::array<OptionFate, 30> fates = {{
+    {"nodes", ""},
+    {"ntasks", ""},
+    {"ntasks-per-node", ""},
+    {"ntasks-per-gpu", ""},
+    {"ntasks-per-socket", ""},
+    {"cpus-per-task", ""},
+    {"cpus-per-gpu", ""},
+    {"gpus", ""},
+    {"gpus-per-node", ""},
+    {"gpus-per-task", ""},
+    {"gpus-per-socket", ""},
+    {"gres", ""},
+    {"tres-per-task", ""},
+    {"label", output_is_ours},
+    {"unbuffered", output_is_ours},
+    {"output", output_is_ours},
+    {"error", output_is_ours},
+    {"open-mode", output_is_ours},
+    {"kill-on-bad-exit", end_is_ours},
+    {"wait", end_is_ours},
+    {"cpu-bind", place_is_ours},
+    {"gpu-bind", place_is_ours},
+    {"tres-bind", place_is_ours},
+    {"accel-bind", place_is_ours},
+    {"exclusive", step_is_whole},
+    {"exact", step_is_whole},
+    {"overlap", step_is_whole},
+    {"jobid", "the ranks belong to the job that `dllaunch run` submits"},
+    {"time", "resources.time ends the ranks"},
+    {"pty", "the ranks have no terminal"},
+}};
+
+/// Splits at commas outside quotes.
+std::vector<std::string_view> pieces_of(std::string_view list) {
+  std::vector<std::string_view> pieces;
+  char quote = '\0';
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const char c = list[i];
+    if (quote != '\0' ? c == quote : (c == '"' || c == '\''))
+      quote = quote != '\0' ? '\0' : c;
+    else if (c == ',' && quote == '\0') {
+      pieces.push_back(list.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  pieces.push_back(list.substr(begin));
+  return pieces;
+}
+
+bool has_whole_quotes(std::string_view piece) {
+  return std::ranges::count(piece, '"') % 2 == 0 && std::ranges::count(piece, '\'') % 2 == 0;
+}
+
+/// Reads the options, and says of each what becomes of it.
+class SrunReader {
+ public:
+  SrunReader(const lint::Script& script, const lint::Launch& launch, std::span<const Word> words)
+      : script_(script), launch_(launch), words_(words) {}
+
+  SrunWords read(std::size_t begin) {
+    split(begin);
+    const std::vector<std::string_view> words(options_.begin(), options_.end());
+    const auto parsed = read_slurm_options(words, SlurmProgram::srun);
+    for (const auto& option : parsed.options)
+      take(option, value_known(option, value_of(option, words)));
+    for (const auto& problem : parsed.problems) drop(problem.option, "srun does not know it");
+    for (const auto& [why, options] : dropped_)
+      read_.dropped.push_back(fmt::format("{}: {}", options, why));
+    return std::move(read_);
+  }
+
+ private:
+  /// Finds where the options end.
+  void split(std::size_t begin) {
+    std::size_t& at = read_.program;
+    for (at = begin; at < words_.size();) {
+      const Word& word = words_[at];
+      if (const auto held = options_in(script_, word); !held.empty()) {
+        take_held(word, held);
+        ++at;
+        continue;
+      }
+      const std::string bytes = bytes_of(word);
+      if (bytes.empty() || bytes[0] != '-') break;
+      const std::array<std::string_view, 2> pair = {
+          bytes, at + 1 < words_.size() ? std::string_view("value") : std::string_view()};
+      const auto read = read_slurm_options(pair, SlurmProgram::srun);
+      const bool takes_next =
+          read.program == 2 || (!read.options.empty() && read.options.back().last_word == 1);
+      add(bytes, word);
+      ++at;
+      if (bytes == "--") break;
+      if (takes_next && at < words_.size()) {
+        add(bytes_of(words_[at]), words_[at]);
+        ++at;
+      }
+    }
+  }
+
+  void add(std::string bytes, const Word& word) {
+    options_.push_back(std::move(bytes));
+    sources_.push_back(&word);
+  }
+
+  void take_held(const Word& word, const std::vector<const lint::Assignment*>& held) {
+    const bool certain = held.size() == 1 && held[0]->array && is_made_for_sure(script_, held[0]);
+    if (certain)
+      for (const Word& element : held[0]->elements) add(bytes_of(element), element);
+    else
+      drop(written(word),
+           "its options are known only when the script runs; write them as environment.container "
+           "or srun_extra");
+  }
+
+  std::string written(const Word& word) const {
+    return std::string(script_.text.substr(word.begin, word.end - word.begin));
+  }
+
+  /// The value with variables that have one value for certain.
+  std::string value_known(const ReadOption& option, std::string_view value) const {
+    if (is_known(value)) return std::string(value);
+    const auto* given = lint::last_option(launch_.options, option.name);
+    const bool known = given != nullptr && given->has_value && given->value.known();
+    return known ? given->value.bytes() : std::string(value);
+  }
+
+  /// Options that share a reason share a line.
+  void drop(const std::string& option, std::string_view why) {
+    const auto known =
+        std::ranges::find(dropped_, why, &std::pair<std::string, std::string>::first);
+    if (known == dropped_.end())
+      dropped_.emplace_back(why, option);
+    else
+      known->second += ", " + option;
+  }
+
+  std::string as_written(const ReadOption& option) const {
+    const std::string name = "--" + option.name;
+    if (!option.has_value) return name;
+    const std::string word = written(*sources_[option.last_word]);
+    if (option.last_word != option.word) return name + "=" + word;
+    const auto at = word.find(options_[option.word].substr(0, option.value_at));
+    return name + "=" + word.substr(at == std::string::npos ? 0 : at + option.value_at);
+  }
+
+  void take(const ReadOption& option, const std::string& value) {
+    if (option.name == "multi-prog") {
+      read_.refusal =
+          "srun --multi-prog starts several programs: write each as one of `components` "
+          "(docs/how-to/components.md)";
+      return;
+    }
+    if (option.name == "export") return take_export(option, value);
+    const auto fate = std::ranges::find(fates, option.name, &OptionFate::option);
+    if (fate != fates.end() && !fate->why.empty()) return drop(as_written(option), fate->why);
+    if (!is_known(value))
+      return drop(as_written(option), "its value is known only when the script runs");
+    if (fate != fates.end() || read_.container.take(option.name, value)) return;
+    if (is_of_container(option.name))
+      return drop(as_written(option), "environment.container has no such key");
+    read_.extra.push_back("--" + option.name + (option.has_value ? "=" + value : ""));
+  }
+
+  void take_export(const ReadOption& option, const std::string& value) {
+    const auto list = read_export_list(value);
+    if (!list.all)
+      drop(as_written(option),
+           "without ALL, PATH and the script's exports do not reach the ranks; here they do");
+    for (const auto& [name, held] : list.assigned)
+      if (is_known(held)) read_.variables.emplace_back(name, held);
+    if (is_known(value)) return;
+    const std::string text = as_written(option);
+    for (const auto piece : pieces_of(std::string_view(text).substr(text.find('=') + 1))) {
+      const auto name = piece.substr(0, piece.find('='));
+      const bool wanted = std::ranges::any_of(list.assigned, [name](const auto& one) {
+        return one.first == name && !is_known(one.second);
+      });
+      if (wanted && has_whole_quotes(piece)) read_.exports.emplace_back(piece);
+    }
+    const auto unknown = static_cast<std::size_t>(std::ranges::count_if(
+        list.assigned, [](const auto& one) { return !is_known(one.second); }));
+    if (unknown > read_.exports.size())
+      drop(text, "its values are known only when the script runs: export them before srun");
+  }
+
+  const lint::Script& script_;
+  const lint::Launch& launch_;
+  std::span<const Word> words_;
+  std::vector<std::string> options_;                          // as parsed by read_slurm_options()
+  std::vector<const Word*> sources_;                          // of each
+  std::vector<std::pair<std::string, std::string>> dropped_;  // why, and the options
+  SrunWords read_;
+};
+
+}  // namespace
+
+bool ContainerWords::take(std::string_view option, std::string_view value) {
+  if (option == "container-image") image = value;
+  if (option == "container-mounts")
+    for (const auto mount : split_at(value, ',')) mounts.emplace_back(mount);
+  return option == "container-image" || option == "container-mounts";
+}
+
+bool is_of_container(std::string_view option) {
+  return option.starts_with("container-") || option.starts_with("no-container-");
+}
+
+ExportList read_export_list(std::string_view value) {
+  ExportList list;
+  for (std::string_view piece : pieces_of(value)) {
+    const auto equals = piece.find('=');
+    if (piece == "ALL") list.all = true;
+    if (equals == std::string_view::npos || equals == 0) continue;
+    std::string_view held = piece.substr(equals + 1);
+    const bool quoted =
+        held.size() > 1 && (held[0] == '"' || held[0] == '\'') && held.back() == held[0];
+    if (quoted) held = held.substr(1, held.size() - 2);
+    list.assigned.emplace_back(piece.substr(0, equals), held);
+  }
+  return list;
+}
+
+SrunWords read_srun_words(const lint::Script& script, const lint::Launch& launch,
+                          std::span<const lint::Word> words, std::size_t begin) {
+  return SrunReader(script, launch, words).read(begin);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,62 @@
+#include "launcher/init/srun_words.hpp"
+
+#include <gmock/gmock.h>
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+SrunWords read(const std::string& lines) {
+  const std::string text = "#!/bin/bash\n#SBATCH -N 2\n" + lines + "\n";
+  const auto script = lint::read_script(text);
+  const auto& command = script.tree.root.children.back();
+  return read_srun_words(script, script.launches.back(), command.words, 1);
+}
+
+TEST(SrunWords, EndWhereTheProgramBegins) {
+  EXPECT_EQ(read("srun -n 4 -l --mpi pmix ./a -n 3").program, 6u);
+  EXPECT_EQ(read("srun -- ./a").program, 2u);
+  EXPECT_EQ(read("srun -n4").program, 2u);
+  EXPECT_EQ(read("A=(-n 4)\nsrun \"${A[@]}\" ./a").program, 2u);
+}
+
+TEST(SrunWords, EachHasAFate) {
+  const auto got = read(
+      "srun -n 4 -l -o out --mpi=pmix -K --container-image=i --container-mounts=/a,/b "
+      "--container-writable --no-such ./a");
+  EXPECT_THAT(got.extra, ElementsAre("--mpi=pmix"));
+  EXPECT_EQ(got.container.image, "i");
+  EXPECT_THAT(got.container.mounts, ElementsAre("/a", "/b"));
+  EXPECT_THAT(got.dropped,
+              ElementsAre(HasSubstr("--label, --output=out: the ranks' output goes to"),
+                          "--kill-on-bad-exit: one rank that fails ends the others (recovery:)",
+                          "--container-writable: environment.container has no such key",
+                          "--no-such: srun does not know it"));
+}
+
+TEST(SrunWords, HaveTheValuesThatVariablesCertainlyHave) {
+  EXPECT_EQ(read("I=a.sqsh\nsrun --container-image=$I ./a").container.image, "a.sqsh");
+  const auto later = read("I=$(ls)\nsrun --container-image=\"$I\" -n $N ./a");
+  EXPECT_THAT(later.dropped, ElementsAre("--container-image=\"$I\", --ntasks=$N: its value is "
+                                         "known only when the script runs"));
+}
+
+TEST(SrunWords, ExportListsAreRead) {
+  const auto list = read_export_list("ALL,A=1,PATH,B='x,y',C=");
+  EXPECT_TRUE(list.all);
+  EXPECT_THAT(list.assigned,
+              ElementsAre(std::pair("A", "1"), std::pair("B", "x,y"), std::pair("C", "")));
+  EXPECT_FALSE(read_export_list("NONE").all);
+  EXPECT_THAT(read_export_list("").assigned, IsEmpty());
+  EXPECT_THAT(read("M=$(date)\nsrun --export=ALL,A=1,M=$M ./a").exports, ElementsAre("M=$M"));
+}
+
+TEST(SrunWords, SeveralProgramsAreRefused) {
+  EXPECT_THAT(read("srun --multi-prog a.conf").refusal, HasSubstr("`components`"));
+}
+
+}  // namespace
+}  // namespace dllaunch
