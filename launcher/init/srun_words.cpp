@@ -58,7 +58,7 @@ bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assign
 
 struct OptionFate {
   std::string_view option;
-  std::string_view why;  // it is not taken over; empty: the job's resources hold it
+  std::string_view why;  // it is not taken over
 };
 
 constexpr std::string_view output_is_ours =
@@ -68,20 +68,7 @@ constexpr std::string_view place_is_ours = "dllaunch places and binds the ranks 
 constexpr std::string_view step_is_whole = "the ranks have all that the job has";
 
 /// Options that the job's own srun does not get.
-constexpr std::array<OptionFate, 30> fates = {{
-    {"nodes", ""},
-    {"ntasks", ""},
-    {"ntasks-per-node", ""},
-    {"ntasks-per-gpu", ""},
-    {"ntasks-per-socket", ""},
-    {"cpus-per-task", ""},
-    {"cpus-per-gpu", ""},
-    {"gpus", ""},
-    {"gpus-per-node", ""},
-    {"gpus-per-task", ""},
-    {"gpus-per-socket", ""},
-    {"gres", ""},
-    {"tres-per-task", ""},
+constexpr std::array<OptionFate, 17> fates = {{
     {"label", output_is_ours},
     {"unbuffered", output_is_ours},
     {"output", output_is_ours},
@@ -224,10 +211,12 @@ class SrunReader {
     }
     if (option.name == "export") return take_export(option, value);
     const auto fate = std::ranges::find(fates, option.name, &OptionFate::option);
-    if (fate != fates.end() && !fate->why.empty()) return drop(as_written(option), fate->why);
+    if (fate != fates.end()) return drop(as_written(option), fate->why);
     if (!is_known(value))
       return drop(as_written(option), "its value is known only when the script runs");
-    if (fate != fates.end() || read_.container.take(option.name, value)) return;
+    const auto* known = find_slurm_option(option.name, SlurmProgram::srun);
+    const bool counted = known != nullptr && known->in_job_file == InJobFile::counted;
+    if (counted || read_.container.take(option.name, value)) return;
     if (is_of_container(option.name))
       return drop(as_written(option), "environment.container has no such key");
     read_.extra.push_back("--" + option.name + (option.has_value ? "=" + value : ""));
