@@ -15,14 +15,19 @@ namespace dllaunch {
 namespace {
 
 Error cannot_read(const std::string& path, int error) {
+  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
+          ""};
+}
+
+/// `error`: of open_regular_file().
+Error cannot_open(const std::string& path, int error, FileLinks links) {
   if (error == EINVAL)
     return {ErrorKind::unavailable,
             fmt::format("cannot read {}: it is a pipe or a device, not a file", path),
             "to read what a command prints, give <(COMMAND) or /dev/stdin"};
-  if (error == ELOOP)
+  if (error == ELOOP && links == FileLinks::refused)
     return {ErrorKind::unavailable, fmt::format("cannot read {}: it is a link", path), ""};
-  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
-          ""};
+  return cannot_read(path, error);
 }
 
 Error too_large(const std::string& path, std::size_t most_bytes) {
@@ -68,7 +73,7 @@ Result<std::string> read_file_text(const std::string& path, FileLinks links,
   const int why = errno;
   if (file < 0 && why == EINVAL && links == FileLinks::followed && is_a_stream_of_ours(path))
     file = open_stream(path);
-  if (file < 0) return cannot_read(path, why);
+  if (file < 0) return cannot_open(path, why, links);
   auto text = text_of(file, path, most_bytes);
   close(file);
   return text;

@@ -21,8 +21,15 @@ int open_regular_file(const std::string& path, FileLinks links) {
 
 std::string bytes_at(int file, std::uint64_t from, std::uint64_t most) {
   std::string text(static_cast<std::size_t>(most), '\0');
-  const ssize_t got = pread(file, text.data(), text.size(), static_cast<off_t>(from));
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::size_t filled = 0;
+  while (filled < text.size()) {
+    const ssize_t got =
+        pread(file, text.data() + filled, text.size() - filled, static_cast<off_t>(from + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  text.resize(filled);
   return text;
 }
 
