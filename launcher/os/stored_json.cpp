@@ -24,10 +24,12 @@ Json json_object_in(std::string_view text) {
 
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
   auto text = system.read_file(path);
-  if (!text && tells_of_storage(text.error().what)) return text;
-  std::error_code gone;
-  const bool stands = fs::exists(fs::symlink_status(path, gone));
-  if (!text && stands && !fs::is_regular_file(path, gone)) return std::move(text).error();
+  if (!text) {
+    std::error_code gone;
+    const bool stands = fs::exists(fs::symlink_status(path, gone));
+    const bool odd = stands && !fs::is_regular_file(path, gone);
+    if (odd || tells_of_storage(text.error().what)) return std::move(text).error();
+  }
   const bool refused = !text && text.error().kind == ErrorKind::bad_request;
   if (refused || (text && text->size() > most_bytes))
     return Error{

@@ -156,7 +156,8 @@ std::string_view odd_kind(const fs::directory_entry& entry, bool folder, bool ma
       if (folder) return "a file, not a folder";
       return kind == behind || may_be_link ? "" : "a link";
     case fs::file_type::directory:
-      return folder ? "" : "a folder, not a file";
+      if (!folder) return "a folder, not a file";
+      return kind == behind || may_be_link ? "" : "a link";
     case fs::file_type::fifo:
       return "a pipe";
     case fs::file_type::not_found:
@@ -172,6 +173,11 @@ std::string_view odd_kind(const fs::directory_entry& entry, bool folder, bool ma
 
 std::vector<std::string> odd_files(const RunDir& run) {
   constexpr std::size_t most = 5;
+  constexpr std::array<std::string_view, 3> never_read = {"report.html", "timeline.json",
+                                                          "tensorboard/"};
+  constexpr std::array<std::string_view, 7> never_behind_links = {
+      "events.jsonl", "supervisor.jsonl", "choices.json", "integrity.json", ".run-id",
+      ".lock",        "autopsy/"};
   constexpr std::array<std::string_view, 4> read_within = {"out/", "ranks/", "autopsy/",
                                                            "timeline/"};
   std::vector<std::string> found;
@@ -183,10 +189,12 @@ std::vector<std::string> odd_files(const RunDir& run) {
     const auto* const row = within ? nullptr : run_dir_file(name);
     if (within || row == nullptr || std::ranges::find(read_within, row->name) == read_within.end())
       at.disable_recursion_pending();
-    if (!within && row == nullptr) continue;
+    if (!within && (row == nullptr || std::ranges::count(never_read, row->name) > 0)) continue;
     std::error_code gone;
     const bool folder = within ? at->is_directory(gone) : row->name.ends_with('/');
-    const auto kind = odd_kind(*at, folder, name.ends_with(".yaml") || name.starts_with("image.s"));
+    const bool may_be_link = within ? at->path().parent_path().filename() == "timeline" || folder
+                                    : std::ranges::count(never_behind_links, row->name) == 0;
+    const auto kind = odd_kind(*at, folder, may_be_link);
     if (!kind.empty())
       found.push_back(
           fmt::format("{} is {}", at->path().lexically_relative(run.path).string(), kind));

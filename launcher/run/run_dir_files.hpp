@@ -27,8 +27,7 @@ std::span<const RunDirFile> run_dir_files();
 const RunDirFile* run_dir_file(std::string_view name);
 
 /// What stands in the place of the run's files and is not read, as dllaunch has not written it:
-/// "out/rank-0000-n1.log is a link". A link to a job file, and to a folder in the run, is the
-/// user's.
+/// "out/rank-0000-n1.log is a link". Links that are followed are the user's.
 std::vector<std::string> odd_files(const RunDir& run);
 
 /// Identifies what the program itself has written into the run's directory, by names, sizes and

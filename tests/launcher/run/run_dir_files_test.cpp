@@ -72,21 +72,24 @@ TEST(RunDirFiles, OddOnesAreNamed) {
     fs::create_directories(run.path + name);
   for (const char* name : {"/mine.txt", "/events.jsonl", "/out/n1.log"})
     std::ofstream(run.path + name) << name;
-  fs::create_symlink("mine.txt", run.path + "/job.yaml");
+  for (const char* name : {"/job.yaml", "/metrics.csv", "/summary.json", "/report.html"})
+    fs::create_symlink("mine.txt", run.path + name);
   fs::create_symlink("nowhere", run.path + "/mine/link");
   fs::create_directory_symlink("mine", run.path + "/timeline");
   EXPECT_EQ(odd_files(run), std::vector<std::string>()) << "what users do";
 
   fs::create_symlink("/dev/zero", run.path + "/plan.json");
   fs::create_directory(run.path + "/train.json");
+  fs::remove(run.path + "/summary.json");
   fs::create_symlink("nowhere", run.path + "/summary.json");
+  fs::create_symlink("mine.txt", run.path + "/choices.json");
   fs::create_symlink("n1.log", run.path + "/out/rank-0000-n1.log");
   fs::create_symlink("nowhere", run.path + "/autopsy/python/1.py");
   ASSERT_EQ(mkfifo((run.path + "/autopsy/1.txt").c_str(), 0600), 0);
-  const std::vector<std::string> odd = {"autopsy/1.txt is a pipe", "out/rank-0000-n1.log is a link",
-                                        "plan.json is a device or a socket",
-                                        "summary.json is a link to nothing",
-                                        "train.json is a folder, not a file"};
+  const std::vector<std::string> odd = {
+      "autopsy/1.txt is a pipe",           "choices.json is a link",
+      "out/rank-0000-n1.log is a link",    "plan.json is a device or a socket",
+      "summary.json is a link to nothing", "train.json is a folder, not a file"};
   EXPECT_EQ(odd_files(run), odd);
 }
 
