@@ -146,9 +146,9 @@ TEST_F(SweepHere, ATrialThatTookTooLongWhileTheDiskWasFullTookTooLong) {
   const SmallDisk disk(dir(), "size=16m");
   if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
   const auto once = work_.path() + "/once";
-  work_.start(
-      sweep(parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
-            {"--set", "resources.time='0:15'"}));
+  work_.start(sweep(
+      parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
+      {"--set", "resources.time='0:15'"}));
   ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(once); }));
   disk.fill(std::size_t{200} << 10);
   ASSERT_TRUE(happens_within(60s, [&] {
