@@ -114,9 +114,9 @@ void look_closely(ProcessStacks& process, Clock::time_point) {
   }
 }
 
-/// Root could read everybody's processes: a job's are its user's. Returns whose it is, "alice's";
-/// empty: this user's.
-std::string whose(int pid) {
+/// Root could read everybody's processes: a job's are its user's. Returns what keeps it closed,
+/// "alice's"; empty: it is this user's to read.
+std::string why_closed(int pid) {
   struct stat info {};
   const auto folder = fmt::format("/proc/{}", pid);
   if (stat(folder.c_str(), &info) != 0) return "";
@@ -136,7 +136,7 @@ void give_up(ProcessStacks& process, const std::string& why) {
 int program_of(int pid, const std::vector<Descendant>& of_machine) {
   if (name_of(pid) != "dllaunch") return pid;
   const auto child = std::ranges::find_if(of_machine, [pid](const Descendant& each) {
-    return each.parent == pid && !each.zombie && !whose(each.pid).empty();
+    return each.parent == pid && !each.zombie && !why_closed(each.pid).empty();
   });
   return child == of_machine.end() ? pid : child->pid;
 }
@@ -151,15 +151,15 @@ NodeStacks list_processes(const std::string& host, const std::vector<RankProgram
     std::size_t taken = 0;
     for (const Descendant& each : all) {
       const bool full = taken == most_of_rank || node.processes.size() == most_processes;
-      const auto others = whose(each.pid);
-      if (!each.zombie && (full || (!others.empty() && each.pid != program))) {
+      const auto closed = why_closed(each.pid);
+      if (!each.zombie && (full || (!closed.empty() && each.pid != program))) {
         ++node.left_out;
         continue;
       }
       auto process = outline_of(host, rank.rank, each.pid, each.parent);
       const bool ended = process.main_state() == "?" || process.main_state() == "Z";
       if (each.zombie || ended) continue;
-      if (!others.empty()) give_up(process, fmt::format("process {} is {}", each.pid, others));
+      if (!closed.empty()) give_up(process, fmt::format("process {} is {}", each.pid, closed));
       ++taken;
       node.processes.push_back(std::move(process));
     }

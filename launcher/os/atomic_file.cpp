@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "support/held_folder.hpp"
 #include "support/run_file.hpp"
@@ -56,6 +57,7 @@ Result<Ok> write_temporary(const std::string& temporary, const std::string& path
   auto written = write_and_sync(fd, path, text);
   // NFS may report a full disk only at close().
   if (close(fd) != 0 && written) written = cannot_write(path, std::strerror(errno));
+  if (!written) unlink(temporary.c_str());
   return written;
 }
 
@@ -103,8 +105,9 @@ Result<Ok> write_files(const NamedTexts& files, Readers readers) {
   std::vector<std::string> temporaries;
   for (const auto& [path, text] : files) {
     if (!written) break;
-    temporaries.push_back(temporary_beside(path).string());
-    written = write_temporary(temporaries.back(), path, text, readers);
+    auto temporary = temporary_beside(path).string();
+    written = write_temporary(temporary, path, text, readers);
+    if (written) temporaries.push_back(std::move(temporary));
   }
   for (std::size_t i = 0; written && i < files.size(); ++i) {
     const auto& path = files[i].first;

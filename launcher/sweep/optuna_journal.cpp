@@ -180,7 +180,7 @@ Result<Ok> OptunaJournal::append(std::span<const Json> records) {
     text += record.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
   if (write_all(file.get(), text) && ::fsync(file.get()) == 0) return read();
   auto refused = refusal("write", path_);
-  // Whole records of a disk that became full would be written again.
+  // Else records that a full disk took whole would be written twice.
   if (::ftruncate(file.get(), end) != 0) return refusal("write", path_);
   return refused;
 }

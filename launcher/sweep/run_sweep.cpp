@@ -55,7 +55,7 @@ struct Running : Execution {
 /// A trial that is neither started nor judged for now.
 struct SetAside {
   Clock::time_point until = {};
-  std::string why = {};                 // empty: the budget is used up
+  std::string why = {};                // empty: the budget is used up
   std::optional<Execution> seen = {};  // that ended, and is not judged yet
 };
 

@@ -128,9 +128,12 @@ TEST_F(SweepHere, ATrialThatWaitsForTheDiskHoldsUpNoOther) {
       happens_within(60s, [&] { return begins("/trial-00000") && begins("/trial-00001"); }));
   disk.fill(std::size_t{200} << 10);
   work_.file("go", "");
-  EXPECT_TRUE(
-      happens_within(60s, [&] { return result()["trials"][1].value("state", "") == "completed"; }));
-  EXPECT_EQ(result()["trials"][0]["state"], "running");
+  const auto state = [&](std::size_t trial) {
+    const Json all = result()["trials"];
+    return trial < all.size() ? all[trial].value("state", "") : "";
+  };
+  EXPECT_TRUE(happens_within(60s, [&] { return state(1) == "completed"; }));
+  EXPECT_EQ(state(0), "running");
   disk.free();
   const auto ended = work_.wait();
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -146,9 +149,9 @@ TEST_F(SweepHere, ATrialThatTookTooLongWhileTheDiskWasFullTookTooLong) {
   const SmallDisk disk(dir(), "size=16m");
   if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
   const auto once = work_.path() + "/once";
-  work_.start(
-      sweep(parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
-            {"--set", "resources.time='0:15'"}));
+  work_.start(sweep(
+      parabola("trials: 1", "if [ ! -e " + once + " ]; then touch " + once + "; sleep 300; fi"),
+      {"--set", "resources.time='0:15'"}));
   ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(once); }));
   disk.fill(std::size_t{200} << 10);
   ASSERT_TRUE(happens_within(60s, [&] {

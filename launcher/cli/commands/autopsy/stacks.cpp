@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -83,30 +84,38 @@ Result<RunningRanks> ranks_of_run(System& system, const RunState& run_state) {
   return ranks;
 }
 
-/// Of ranks that have begun and not ended, and of which no process was found; empty: none.
-std::string words_of_unseen(const RunDir& run, const StackReport& report) {
-  if (!report.unanswered.empty()) return "";
+/// Of ranks that have begun and not ended, and of which no process was found, a line each for whose
+/// they are. Where a node's processes were left out, none is missed.
+std::vector<std::string> words_of_unseen(const RunDir& run, const StackReport& report) {
+  if (!report.unanswered.empty()) return {};
   IdSet seen;
   for (const StackGroup& group : report.groups) seen |= group.ranks;
+  const auto left_out = [&report](const std::string& host) {
+    return std::ranges::any_of(report.nodes, [&host](const NodeStacks& node) {
+      return node.host == host && node.left_out > 0;
+    });
+  };
   std::map<std::string, IdSet> unseen;  // by whose they are
   for (const auto& [rank, life] : ranks_of_start(run, 0, unix_seconds()).lives) {
-    if (life.ended_s > 0 || seen.contains(rank)) continue;
+    if (life.ended_s > 0 || seen.contains(rank) || left_out(life.host)) continue;
     unseen[life.user == geteuid() ? "" : user_name(life.user)].insert(rank);
   }
-  std::string text;
+  std::vector<std::string> lines;
   for (const auto& [user, ranks] : unseen)
-    text += fmt::format("[{}] {} begun and not ended, and cannot be read: {}\n", to_list(ranks),
-                        ranks.size() == 1 ? "it has" : "they have",
-                        user.empty() ? "/proc shows no such process (hidepid, another container), "
-                                       "or they were killed together with their shim"
-                                     : "the processes are " + user + "'s");
-  return text;
+    lines.push_back(fmt::format(
+        "[{}] begun and not ended, but not to be read: {}", to_list(ranks),
+        user.empty() ? "/proc shows no such process (hidepid, another container), unless it was "
+                       "killed together with its shim"
+                     : "owned by " + user));
+  return lines;
 }
 
-std::string shown(const StackReport& report, const std::string& unseen) {
+std::string shown(const StackReport& report, const std::vector<std::string>& unseen) {
   if (report.groups.empty() && report.unanswered.empty() && unseen.empty())
     return "no rank runs yet\n";
-  return render_stacks(report) + unseen;
+  std::string text = render_stacks(report);
+  for (const auto& line : unseen) text += line + "\n";
+  return text;
 }
 
 /// Returns nullopt when the run is over.

@@ -215,10 +215,11 @@ TEST(Hold, ARetryThatItsDirectoryRefusesForGoodEndsIt) {
   const auto child = start(place, place.run(fails_until_fixed, held(300)));
   ASSERT_TRUE(within_a_minute([&] { return is_held(place); }));
   std::filesystem::create_directories(place.dir().path + "/job.yaml/folder");
-  ASSERT_TRUE(end_hold(elsewhere(place), token_of(place),
-                       {.by = "me", .files = {{"job.yaml", "new"}}}));
+  ASSERT_TRUE(
+      end_hold(elsewhere(place), token_of(place), {.by = "me", .files = {{"job.yaml", "new"}}}));
   EXPECT_EQ(exit_code_of(child), 7);
-  EXPECT_THAT(read_journal(place.dir()).last->reason, HasSubstr("; the retry failed: cannot write"));
+  EXPECT_THAT(read_journal(place.dir()).last->reason,
+              HasSubstr("; the retry failed: cannot write"));
 }
 
 /// The order itself leaves no room for what it brings.
