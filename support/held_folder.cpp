@@ -1,17 +1,23 @@
 #include "support/held_folder.hpp"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace dllaunch {
 
@@ -73,42 +79,84 @@ bool is_private_group(gid_t group, uid_t of) {
   return true;
 }
 
-/// With an access list, the group's bits are the most that anybody named in it may do.
-bool has_access_list(const std::string& path) {
-  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+/// Whether no other user is in the group. `owner`: of a folder in which root works.
+bool is_closed_group(gid_t group, uid_t owner) {
+  return group == 0 || is_private_group(group, geteuid()) ||
+         (geteuid() == 0 && is_private_group(group, owner));
+}
+
+/// An entry of a folder's access list, as the kernel hands it out.
+struct AccessEntry {
+  std::uint16_t tag;
+  std::uint16_t rights;
+  std::uint32_t who;
+};
+constexpr std::uint16_t named_user = 2;
+constexpr std::uint16_t owning_group = 4;
+constexpr std::uint16_t named_group = 8;
+
+/// Empty: it has none.
+std::vector<AccessEntry> access_list(const std::string& path) {
+  constexpr std::size_t head = 4;  // a version
+  std::vector<char> room(65536);
+  const auto size = getxattr(path.c_str(), "system.posix_acl_access", room.data(), room.size());
+  std::vector<AccessEntry> entries;
+  for (std::size_t at = head;
+       size > 0 && at + sizeof(AccessEntry) <= static_cast<std::size_t>(size);
+       at += sizeof(AccessEntry)) {
+    AccessEntry entry{};
+    std::memcpy(&entry, &room[at], sizeof entry);
+    entries.push_back({le16toh(entry.tag), le16toh(entry.rights), le32toh(entry.who)});
+  }
+  return entries;
 }
 
 bool others_can_write(const std::string& folder, const struct stat& info) {
   if ((info.st_mode & S_IWOTH) != 0) return true;
   if ((info.st_mode & S_IWGRP) == 0) return false;
-  const bool closed = info.st_gid == 0 || is_private_group(info.st_gid, geteuid()) ||
-                      (geteuid() == 0 && is_private_group(info.st_gid, info.st_uid));
-  return !closed || has_access_list(folder);
+  const auto entries = access_list(folder);
+  if (entries.empty()) return !is_closed_group(info.st_gid, info.st_uid);
+  // The group's bits are the most that anybody named in it may do.
+  return std::ranges::any_of(entries, [&info](const AccessEntry& one) {
+    if ((one.rights & S_IWOTH) == 0) return false;
+    if (one.tag == named_user) return is_anothers(one.who) && one.who != info.st_uid;
+    if (one.tag == owning_group) return !is_closed_group(info.st_gid, info.st_uid);
+    return one.tag == named_group && !is_closed_group(one.who, info.st_uid);
+  });
 }
 
-/// Makes a file in the folder for a moment.
-bool make_file(const std::string& folder, struct stat& made) {
-  int file = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  if (file < 0) {
-    auto name = folder + "/.dllaunch-owner-XXXXXX";
-    file = mkostemp(name.data(), O_CLOEXEC);
-    if (file >= 0) unlink(name.c_str());
-  }
+/// What a file that is made in the folder would look like, which nobody sees; false: not known.
+bool try_file(const std::string& folder, struct stat& made) {
+  const int file = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) return false;
   const bool known = fstat(file, &made) == 0;
   close(file);
   return known;
 }
 
+/// Whether the folder's file system is of a kind that may show the same owner and mode for all
+/// files, and has no files without a name to try it.
+bool may_show_one_owner(const std::string& folder) {
+  constexpr std::uint32_t kinds[] = {
+      0x01021997 /* 9p */, 0x65735546 /* FUSE */, 0x2011bab0 /* exFAT */,
+      0x4d44 /* FAT */,    0xff534d42 /* CIFS */, 0xfe534d42 /* SMB */,
+      0x786f4256 /* vboxsf */};
+  struct statfs info {};
+  return statfs(folder.c_str(), &info) == 0 &&
+         std::ranges::find(kinds, static_cast<std::uint32_t>(info.f_type)) != std::end(kinds);
+}
+
 /// Whether owner or mode of what was judged say nothing, since its file system shows the same for
 /// all that lies on it. `path`: in or below it.
 bool is_shown_for_all(const struct stat& judged, fs::path path) {
-  struct stat made {};
-  while (!make_file(path.string(), made)) {
+  struct stat info {};
+  while (stat(path.c_str(), &info) != 0) {
     if (!path.has_relative_path()) return false;
     path = path.parent_path();
   }
-  if (made.st_dev != judged.st_dev) return false;
+  if (info.st_dev != judged.st_dev) return false;
+  struct stat made {};
+  if (!try_file(path.string(), made)) return may_show_one_owner(path.string());
   const bool by_owner = is_anothers(judged.st_uid);
   return by_owner ? made.st_uid == judged.st_uid : (made.st_mode & others_write) != 0;
 }
@@ -164,8 +212,9 @@ std::string why_not_own(const struct stat& info) {
 }
 
 bool shows_one_owner(const std::string& folder, uid_t shown) {
+  if (shown == geteuid()) return false;
   struct stat made {};
-  return shown != geteuid() && make_file(folder, made) && made.st_uid == shown;
+  return try_file(folder, made) ? made.st_uid == shown : may_show_one_owner(folder);
 }
 
 std::string why_replaceable(const std::string& path) {

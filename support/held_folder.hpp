@@ -48,7 +48,8 @@ std::string why_replaceable(const std::string& path);
 /// it; empty: it may, or is not there.
 std::string why_not_trusted(const std::string& folder);
 
-/// Whether a file that this user makes in the folder shows that other owner, as all files there do.
+/// Whether a file that this user makes in the folder shows, or may show, that other owner, as all
+/// files there do. Makes none that anybody sees.
 bool shows_one_owner(const std::string& folder, uid_t shown);
 
 /// Opens a folder that must be this user's alone, and no link. -1: it does not exist or cannot be

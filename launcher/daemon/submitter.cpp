@@ -45,7 +45,7 @@ namespace {
 
 SubmissionIntent intent_of(System& system, const Submission& submission, const RunDir& dir) {
   return {.token = submission.token,
-          .script = script_to_submit(system, dir),
+          .script = submitted_script(system, dir),
           .judged = submission.judged,
           .intended_s = submission.intended_s};
 }
@@ -61,7 +61,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
     auto kept = write_file(dir.job_id(), job_id + "\n");
     if (!kept) system_.log("dllaunch: warning: " + kept.error().what + "\n");
   }
-  remember_job(system_, dir, job_id, submission.token);
+  remember_job(system_, dir, job_id, submission.token, submitted_script(system_, dir));
   // A stale id would be mistaken for the user's later submission.
   if (auto kept = sync_folder(dir.path); !kept)
     system_.log("dllaunch: warning: " + kept.error().what + "\n");
@@ -91,6 +91,7 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   if (!lock) return std::move(lock).error();
   const RunDir dir{.path = run.dir};
   const auto files = executed_files(system_, dir);
+  if (!files && files.error().kind == ErrorKind::unavailable) return files.error();
   const auto script = files ? system_.read_file(files->sbatch_script()) : std::string();
   if (!script) return script.error();
   auto failed = store_.failed_nodes(now_s - failed_nodes_within_s, 2);

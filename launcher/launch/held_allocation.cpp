@@ -63,9 +63,8 @@ Result<Ok> keep_files(System& system, const RunDir& run, const LaunchPlan& plan,
         {{into.plan_json(), json_text(to_json(plan))}, {into.sbatch_script(), script}});
   };
   auto written = write(run);
-  const auto folder = written ? kept_folder(system, run.path) : "";
-  if (!folder.empty()) written = make_kept_folder(folder);
-  if (written && !folder.empty()) written = write({.path = folder});
+  const auto folder = written ? kept_folder(system, run.path, /*make=*/true) : "";
+  if (!folder.empty()) written = write({.path = folder});
   if (written) (void)remember_run(system, run);
   return written;
 }

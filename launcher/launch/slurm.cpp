@@ -348,13 +348,13 @@ class JobWatch {
 
 /// Keeps the intent until the job id is on disk. A running job wrote the id itself, and the file's
 /// age is the run's.
-Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
+Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const SubmissionIntent& intent,
                          System& system) {
   const auto written = system.read_file(run.job_id());
   const bool runs = written && job_id_in(*written) == id;
   if (!runs) forget_summary(run);
   auto kept = runs ? Result<Ok>(Ok{}) : write_file(run.job_id(), id + "\n");
-  remember_job(system, run, id, token);
+  remember_job(system, run, id, intent.token, intent.script);
   if (kept) kept = sync_folder(run.path);
   if (!kept) system.log("dllaunch: " + kept.error().what + "\n");
   if (kept) forget_intent(run);
@@ -383,9 +383,11 @@ Error why_no_components(Error error) {
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                                 System& system, const SlurmSettings& settings) {
+  const auto files = executed_files(system, run);
+  if (!files) return files.error();
   const auto before = system.read_file(run.job_id());
   const SubmissionIntent intent{.token = new_token(),
-                                .script = script_to_submit(system, run),
+                                .script = files->sbatch_script(),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
@@ -406,7 +408,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
   }
   if (!id) return plan.components.empty() ? id : why_no_components(std::move(id).error());
   // The job exists, even if writing fails.
-  const auto ignored = take_for_ours(run, *id, intent.token, system);
+  const auto ignored = take_for_ours(run, *id, intent, system);
   return id;
 }
 
@@ -449,7 +451,7 @@ Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System&
   if (!found) return std::move(found).error().within("was job of an earlier start submitted");
   if (!*found) forget_intent(run);
   if (!*found) return found;
-  if (auto kept = take_for_ours(run, **found, intent->token, system); !kept)
+  if (auto kept = take_for_ours(run, **found, *intent, system); !kept)
     return std::move(kept).error();
   return found;
 }

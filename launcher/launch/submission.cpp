@@ -96,7 +96,7 @@ std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run) {
   const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
   SubmissionIntent intent{.token = token_in(value_at<std::string>(record, "token")),
-                          .script = script_to_submit(system, run),
+                          .script = submitted_script(system, run),
                           .judged = value_at<std::string>(record, "judged")};
   intent.intended_s = value_at(record, "intended", intent.intended_s);
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));

@@ -161,9 +161,11 @@ void check_output(const Paths& paths, System& system, CheckFindings& found) {
         found,
         fmt::format("others can put another in the place of the run directory {}: {}",
                     paths.run_dir, why),
-        "the job runs from copies in your state folder, and is not held after an error; "
-        "--run-dir DIR where only you write (chmod g-w), or a sticky bit (chmod +t), avoids "
-        "that");
+        std::string(paths.files.empty() ? ""
+                                        : "the job runs from copies in your state folder, and "
+                                          "is not held after an error; ") +
+            "--run-dir DIR where only you write (chmod g-w), or a sticky bit (chmod +t), avoids "
+            "that");
 }
 
 /// The path in a line of /proc/self/mountinfo, which writes a blank as \040.

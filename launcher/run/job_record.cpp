@@ -148,13 +148,12 @@ JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::st
 }
 
 void remember_job(System& system, const RunDir& run, const std::string& id,
-                  const std::string& token) {
+                  const std::string& token, const std::string& script) {
   Json record = {{"id", id},
                  {"cluster", OwnCluster(system).name()},
                  {"token", token},
                  {"submitted", unix_seconds()}};
-  if (auto script = script_to_submit(system, run); script != run.sbatch_script())
-    record["script"] = std::move(script);
+  if (script != run.sbatch_script()) record["script"] = script;
   keep(system, run, record);
 }
 

@@ -15,10 +15,10 @@ namespace dllaunch {
 /// Returns the job's identity, from RUN/job.json and the existence of RUN/job.sbatch.
 JobIdentity identity_of(const RunOutline& plan, const RunDir& run, const std::string& id);
 
-/// Stores the job's token, submission time and cluster in RUN/job.json. If the file system refuses,
-/// only that information is lost.
+/// Stores the job's token, submission time and cluster in RUN/job.json, and its script if that is
+/// not RUN/job.sbatch. If the file system refuses, only that information is lost.
 void remember_job(System& system, const RunDir& run, const std::string& id,
-                  const std::string& token);
+                  const std::string& token, const std::string& script);
 
 /// The same from inside a job that the user submitted with a script of their own: the script
 /// replaces the token. Does nothing if RUN/job.sbatch exists.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "launcher/os/atomic_file.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "support/random.hpp"
 
 namespace dllaunch {
@@ -51,22 +50,12 @@ fs::file_time_type start_time(const std::string& path, fs::file_time_type change
   return error ? changed : written;
 }
 
-/// A run that has not ended needs its copies (kept_files.hpp).
-bool may_be_forgotten(const std::string& path) {
-  std::error_code ignored;
-  return !holds_a_run(path) || fs::exists(path + "/summary.json", ignored);
-}
-
 /// Drops the oldest entries of a full index. An entry removed concurrently is fine.
-void forget_the_oldest(System& system, const std::string& folder) {
+void forget_the_oldest(const std::string& folder) {
   const auto entries = dated_entries(folder);
   std::error_code ignored;
   for (std::size_t i = most_remembered_runs; i < entries.size(); ++i) {
-    const auto text = system.read_file(entries[i].second);
-    const auto path = text ? text->substr(0, text->find('\n')) : "";
-    if (!may_be_forgotten(path)) continue;
     fs::remove(entries[i].second, ignored);
-    if (!path.empty()) forget_kept_files(fs::path(folder).parent_path(), path);
   }
 }
 
@@ -100,7 +89,7 @@ Result<Ok> remember_run(System& system, const RunDir& run) {
                  fmt::format("`dllaunch ps` will not list the run: cannot write {}: {}", *folder,
                              written.error().what),
                  ""};
-  forget_the_oldest(system, *folder);
+  forget_the_oldest(*folder);
   return Ok{};
 }
 

@@ -56,7 +56,7 @@ std::string moved_along(const std::string& folder, const std::string& before,
 /// plan.json of an older version does not have it; the script always did.
 std::optional<std::string> folder_of_run(System& system, const std::string& dir) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  const auto files = executed_files(system, {.path = dir});
+  const auto files = executed_files(system, {.path = dir}, /*make=*/false);
   if (!files) return std::nullopt;
   const auto& run = *files;
   const auto text = read_run_file(system, run.plan_json(), most_bytes);
@@ -98,7 +98,7 @@ Result<Ok> enter_submit_folder(System& system, std::string& dir, std::string& jo
   auto absolute_file = absolute_path(job_file);
   error.clear();
   fs::current_path(*folder, error);
-  const auto files = executed_files(system, {.path = absolute_dir});
+  const auto files = executed_files(system, {.path = absolute_dir}, /*make=*/false);
   const auto from = fs::path(absolute_file).parent_path().string();
   if (error && from != absolute_dir && !(files && from == files->path)) {
     system.log(

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -70,6 +72,19 @@ ProcessRequest request_for(const std::string& bash, const std::string& scripts,
                          .error_fd = STDERR_FILENO};
   if (number > 0) request.output_path = fmt::format("{}/slurm-{}.out", dir, job);
   return request;
+}
+
+/// Where others can replace the run's directory, its component's script is not taken from there.
+Result<Ok> check_script(const std::string& files, const std::string& component) {
+  if (files.empty()) return Ok{};
+  const auto script = component_dir(files, component) + "/component.sh";
+  if (access(script.c_str(), R_OK) == 0) return Ok{};
+  return Error{ErrorKind::unavailable,
+               fmt::format("{}: {}: others can replace the run's directory, and its components' "
+                           "scripts are not executed from there",
+                           script, std::strerror(errno)),
+               "XDG_STATE_HOME=FOLDER dllaunch run, with a folder that only you can write and that "
+               "the nodes have; or --run-dir in such a folder"};
 }
 
 void write_end(System& system, const StoredRun& run, const JobAllocation& allocation,
@@ -150,9 +165,9 @@ Result<int> own_components(System& system, const std::string& run_dir, const std
   // Of the script's own job: the first component's.
   const auto allocation = read_allocation(system);
   const auto jobs = jobs_of_components(system, components.size());
-  // The home may not be there on the nodes: the job's script has written theirs into the run's.
-  const bool there = !files.empty() && access((files + "/plan.json").c_str(), R_OK) == 0;
-  const auto& scripts = there ? files : run->dir.path;
+  const auto& scripts = files.empty() ? run->dir.path : files;
+  for (const auto& one : components)
+    if (auto there = check_script(files, one.name); !there) return std::move(there).error();
   std::vector<ComponentGroup::Start> starts;
   for (std::size_t i = 0; i < components.size(); ++i)
     starts.push_back([&, i] {

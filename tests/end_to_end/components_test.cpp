@@ -50,6 +50,20 @@ TEST_F(LocalComponents, TheLoaderFeedsTheTrainer) {
   EXPECT_EQ(told["components"][1]["state"], "completed");
 }
 
+/// Where others can replace the run's directory.
+TEST_F(LocalComponents, RunFromCopiesOrWithout) {
+  std::filesystem::permissions(std::filesystem::path(work_.path()), std::filesystem::perms::all);
+  for (const bool writable : {true, false}) {
+    work_.environment[0].second = writable ? work_.path() + "-state" : "/proc";
+    const auto ended = run("  a: {run: [\"true\"]}\n  b: {run: [\"true\"]}\n");
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(writable ? "what the run executes is taken from "
+                                              : "no copies of what the run executes can be kept"));
+    std::filesystem::remove_all(work_.run_dir());
+  }
+  std::filesystem::remove_all(work_.path() + "-state");
+}
+
 TEST_F(LocalComponents, WorkersMeetTheirParameterServer) {
   const auto ended = work_.run({"run", examples + "parameter-server/job.yaml", "--local",
                                 "--run-dir", work_.run_dir(), "--set",

@@ -162,6 +162,40 @@ TEST_F(SlurmTrust, WhereOthersRenameItsUserFollowsAndCancelsARun) {
   }
 }
 
+TEST_F(SlurmTrust, WhereOthersRenameItsUserCancelsARunThatWasMoved) {
+  const auto submitted =
+      work_->run({"run", job("touch up; sleep 1000"), "--run-dir", work_->run_dir(), "--detach"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  ASSERT_TRUE(happens_within(60s, [&] { return is_there("up"); }));
+  fs::rename(work_->run_dir(), place() + "/moved");
+  const auto ended = work_->run({"cancel", place() + "/moved", "--now"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(queue_is_empty());
+}
+
+/// As where nodes or login nodes do not have the home.
+TEST_F(SlurmTrust, WhereNoCopiesCanBeKeptARunIsAsElsewhere) {
+  for (const char* word : {"env", "XDG_STATE_HOME=/proc"}) work_->before.emplace_back(word);
+  const auto first = work_->run({"run", job("touch ran"), "--run-dir", work_->run_dir()});
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("no copies of what the run executes can be kept elsewhere"));
+  EXPECT_TRUE(is_there("ran"));
+  cluster_->on_head({"rm", place() + "/ran"});
+  const auto again = work_->run({"run", work_->run_dir()});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(is_there("ran"));
+  replace_run();
+  EXPECT_NE(work_->run({"run", work_->run_dir()}).exit_code, 0);
+  EXPECT_FALSE(is_there("evil"));
+}
+
+TEST_F(SlurmTrust, WhereOthersRenameAnArrayRuns) {
+  const auto ended = work_->run({"run", job("touch ran-$SLURM_ARRAY_TASK_ID"), "--run-dir",
+                                 work_->run_dir(), "--set", "array=0-1"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(is_there("ran-0") && is_there("ran-1")) << ended.err;
+}
+
 TEST_F(SlurmTrust, WhereOthersRenameNoHoldAndNoRetry) {
   const auto ended = work_->run(
       {"run", job("exit 7", "recovery: {max_restarts: 0, hold_on_error: \"00:05:00\"}\n"),

@@ -4,11 +4,14 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "tests/support/one_owner.hpp"
 #include "tests/support/other_process.hpp"
@@ -178,6 +181,37 @@ TEST_F(OwnFolder, WhereAllFilesHaveOneModeNothingIsTold) {
   EXPECT_EQ(why_not_trusted(run_), "");
   shown_for_all.reset();
   EXPECT_NE(why_replaceable(run_), "");
+}
+
+/// As a site gives one user a folder of root's.
+TEST_F(OwnFolder, MayHaveAnAccessListOfNoOthers) {
+  const auto give = [this](std::uint16_t tag, std::uint32_t who) {
+    struct [[gnu::packed]] {
+      std::uint32_t version = 2;
+      struct [[gnu::packed]] {
+        std::uint16_t tag, rights;
+        std::uint32_t who;
+      } entries[5];
+    } list{.entries = {{1, 7, ~0U}, {2, 7, 0}, {4, 7, ~0U}, {0x10, 7, ~0U}, {0x20, 0, ~0U}}};
+    list.entries[1].tag = tag;
+    list.entries[1].who = who;
+    if (tag == 8) std::swap(list.entries[1], list.entries[2]);
+    return setxattr(project_.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
+  };
+  if (!can_be_others() || !give(2, 61234)) GTEST_SKIP() << "needs root, and access lists";
+  EXPECT_EQ(as_user(61234, 61234), "");
+  EXPECT_THAT(as_user(61235, 61235), StartsWith(project_)) << "user 61234 writes there";
+  ASSERT_TRUE(give(8, 61234));
+  EXPECT_EQ(as_user(61234, 61234), "") << "a private group";
+  EXPECT_THAT(as_user(61234, 61235), StartsWith(project_)) << "a group of several";
+}
+
+TEST_F(OwnFolder, JudgingMakesNothing) {
+  const auto before = fs::last_write_time(project_);
+  set(project_, 0777);
+  EXPECT_NE(why_replaceable(run_ + "/not made"), "");
+  EXPECT_EQ(fs::last_write_time(project_), before);
+  EXPECT_TRUE(fs::is_empty(run_));
 }
 
 TEST_F(OwnFolder, CannotBeReplacedBelowAFolderThatOthersCannotEnter) {

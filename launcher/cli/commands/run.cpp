@@ -106,10 +106,10 @@ struct Planned {
 
 /// The trainer beside this program, else the one on PATH; and where copies are kept of what the run
 /// executes, if its directory is not trusted.
-Result<Paths> find_paths(const std::string& run_dir, bool trains, System& system) {
-  auto paths = program_paths(run_dir);
+Result<Paths> find_paths(const RunOptions& options, const Job& job, bool trains, System& system) {
+  auto paths = program_paths(options.run_dir.empty() ? new_run_path(job.name) : options.run_dir);
   if (!paths) return paths;
-  paths->files = kept_folder(system, paths->run_dir);
+  paths->files = kept_folder(system, paths->run_dir, /*make=*/!options.dry_run);
   if (!trains || system.find_program(paths->dltrain)) return paths;
   const auto found = system.find_program("dltrain");
   if (!found)
@@ -189,8 +189,7 @@ Result<Planned> make_modular_plan(const RunOptions& options, Job job, System& sy
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
   job.after = dependencies->jobs;
   for (auto& part : job.components) part.job.after = job.after;
-  const std::string run_dir = options.run_dir.empty() ? new_run_path(job.name) : options.run_dir;
-  auto paths = find_paths(run_dir, any_trains(job), system);
+  auto paths = find_paths(options, job, any_trains(job), system);
   if (!paths) return std::move(paths).error();
   auto made =
       plan_components(system, {.local = options.local}, job, *paths, /*check=*/!options.dry_run);
@@ -223,8 +222,7 @@ Result<Planned> make_plan(const RunOptions& options, System& system) {
   if (!dependencies) return std::move(dependencies).error();
   for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
   job->after = std::move(dependencies->jobs);
-  auto paths = find_paths(options.run_dir.empty() ? new_run_path(job->name) : options.run_dir,
-                          !job->train.is_null(), system);
+  auto paths = find_paths(options, *job, !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
   const bool queues = !options.local && !options.allocated && facts->slurm;
   const auto variables = queues ? variables_that_count(system, *facts, {}) : SbatchVariables{};
@@ -404,24 +402,23 @@ Result<Ok> write_files_into(const RunDir& into, const Planned& planned, Readers 
                          : write_run_files(into, planned.job, planned.plan, readers);
 }
 
-/// What the run executes where others can replace its directory. The job does without what cannot
-/// be written.
-void write_copies(const RunDir& run, const Planned& planned, System& system) {
+/// What the run executes where others can replace its directory. Old ones go first: none of theirs
+/// may pass for one of these.
+Result<Ok> write_copies(const RunDir& run, const Planned& planned, System& system) {
   const auto& folder = planned.plan.paths.files;
-  if (folder.empty()) {
-    // An old one would come back one day.
-    if (const auto state = state_folder(system)) forget_kept_files(*state, run.path);
-    return;
-  }
+  if (const auto state = state_folder(system)) forget_kept_files(*state, run.path);
+  if (folder.empty()) return Ok{};
   auto copies = run;
   copies.path = folder;
   // The checks before the queue have said it.
   if (planned.plan.launcher != Launcher::slurm || planned.allocation)
     system.log(fmt::format("dllaunch: warning: {}: what the run executes is taken from {}\n",
                            why_not_trusted(run.path), folder));
-  auto made = make_kept_folder(folder);
+  auto made = make_closed_folder(folder);
+  if (made && !run.id.empty()) made = write_file(folder + "/.run-id", run.id);
   if (made) made = write_files_into(copies, planned, Readers::none);
-  if (!made) system.log(fmt::format("dllaunch: warning: {}\n", made.error().what));
+  if (!made) forget_kept_files(*state_folder(system), run.path);
+  return made;
 }
 
 Result<int> run_job(const RunOptions& given, System& system) {
@@ -483,8 +480,8 @@ Result<int> run_job(const RunOptions& given, System& system) {
   const auto job_file = is_copy ? run->job_yaml() : options.job_file;
   const auto readers = readers_of(job_file);
   if (good && !attached) good = write_files_into(*run, *planned, readers);
+  if (good && !attached) good = write_copies(*run, *planned, system);
   if (!good) return std::move(good).error();
-  if (!attached) write_copies(*run, *planned, system);
   if (!attached)
     record_provenance(system, *run, planned->job, plan,
                       {.job_file = job_file,

@@ -127,8 +127,8 @@ TEST_F(SubmitterTest, SubmitsItsUsersCopyWhereOthersCanReplaceTheRun) {
   EXPECT_THAT(refused->message, HasSubstr("can be written by others: nothing is executed from"));
   EXPECT_EQ(count_sbatch(), 0);
   EXPECT_TRUE(std::filesystem::exists(dir_ + "/summary.json"));
-  const RunDir copies{.path = kept_folder(paths_.system, dir_)};
-  ASSERT_TRUE(make_kept_folder(copies.path));
+  const RunDir copies{.path = kept_folder(paths_.system, dir_, /*make=*/true)};
+  ASSERT_FALSE(copies.path.empty());
   for (const auto& file : {copies.plan_json(), copies.sbatch_script()})
     std::ofstream(file) << "#!/bin/bash\n#SBATCH --comment=own\n";
   const auto sent = submitter().submit(run_, run_, {"a node failed"}, 200);

@@ -68,7 +68,7 @@ class ClusterOfJob : public testing::Test {
 TEST_F(ClusterOfJob, IsRememberedAndCompared) {
   EXPECT_TRUE(check_cluster(system_, run_, "7")) << "nothing is known";
   on("alpha");
-  remember_job(system_, run_, "7", token);
+  remember_job(system_, run_, "7", token, run_.sbatch_script());
   EXPECT_EQ(identity_of({}, run_, "7").token, token);
   EXPECT_GT(identity_of({}, run_, "7").submitted_s, 1e9);
   EXPECT_TRUE(check_cluster(system_, run_, "7"));
@@ -94,7 +94,7 @@ TEST_F(ClusterOfJob, ADamagedRecordSaysNothing) {
 
 /// Whatever stands in RUN/job.json, what is taken from it is what such a record may hold.
 TEST_F(ClusterOfJob, MutatedRecordsSayWhatARecordMaySayOrNothing) {
-  remember_job(system_, run_, "7", token);
+  remember_job(system_, run_, "7", token, run_.sbatch_script());
   const auto sound = *system_.read_file(run_.path + "/job.json");
   std::mt19937 random(7);
   const std::string letters = "{}[]\":,\\0x7-.eE\n\xff";
@@ -123,7 +123,7 @@ class OwnJob : public testing::Test {
   OwnJob() {
     plan_.name = "a";
     tell();
-    remember_job(system_, run_, "7", token);
+    remember_job(system_, run_, "7", token, run_.sbatch_script());
     for (const auto& path : {run_.plan_json(), run_.job_id(), run_.sbatch_script()})
       std::ofstream(path) << "{}";
   }
@@ -219,7 +219,7 @@ TEST_F(OwnJob, HasItsUsersCopyOfTheScript) {
   system_.variables["XDG_STATE_HOME"] = home.path();
   const auto folder = [this](const std::string& run) {
     std::filesystem::permissions(run_.path, std::filesystem::perms::all);
-    auto kept = kept_folder(system_, run);
+    auto kept = kept_folder(system_, run, /*make=*/false);
     std::filesystem::permissions(run_.path, std::filesystem::perms::owner_all);
     return kept;
   };
@@ -241,6 +241,9 @@ TEST_F(OwnJob, HasItsUsersCopyOfTheScript) {
   std::ofstream(other) << "#!/bin/bash\n";
   tell(me, "a", other);
   EXPECT_THAT(problem(), HasSubstr("it is that of ")) << "another run's";
+  for (const auto& one : {run_.path, std::filesystem::path(other).parent_path().string()})
+    std::ofstream(one + "/.run-id") << "0123456789abcdef";
+  EXPECT_EQ(problem(), "") << "it was moved";
 }
 
 TEST_F(OwnJob, IsLeftAloneWhileSlurmIsSilent) {

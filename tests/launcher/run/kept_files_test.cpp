@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -32,9 +36,8 @@ class KeptFiles : public testing::Test {
   }
   /// Their folder; empty: none.
   std::string make_copies(const std::string& plan = "{}") {
-    auto folder = kept_folder(place_.system, run_.path);
+    auto folder = kept_folder(place_.system, run_.path, /*make=*/true);
     if (folder.empty()) return folder;
-    EXPECT_TRUE(make_kept_folder(folder));
     std::ofstream(folder + "/plan.json") << plan;
     return folder;
   }
@@ -58,7 +61,6 @@ TEST_F(KeptFiles, AreNotNeededWhereOnlyTheUserWrites) {
   EXPECT_EQ(make_copies(), "");
   ASSERT_TRUE(files());
   EXPECT_EQ(files()->path, run_.path);
-  EXPECT_EQ(script_to_submit(place_.system, run_), run_.sbatch_script());
   fs::permissions(place_.path_of("project"), static_cast<fs::perms>(01777));
   EXPECT_EQ(make_copies(), "");
   EXPECT_EQ(place_.system.logged, "");
@@ -72,14 +74,13 @@ TEST_F(KeptFiles, StandInForARunThatOthersCanReplace) {
   EXPECT_EQ(none.error().kind, ErrorKind::bad_request);
   EXPECT_THAT(none.error().what, HasSubstr("project can be written by others"));
   EXPECT_THAT(none.error().hint, HasSubstr("--run-dir " + run_.path));
-  EXPECT_EQ(script_to_submit(place_.system, run_), run_.sbatch_script());
 
   const auto copies = make_copies();
   EXPECT_THAT(copies, testing::StartsWith(*state_folder(place_.system) + "/kept/"));
   EXPECT_EQ(fs::status(copies).permissions(), fs::perms::owner_all);
   ASSERT_TRUE(files());
   EXPECT_EQ(files()->path, copies);
-  EXPECT_EQ(script_to_submit(place_.system, run_), copies + "/job.sbatch");
+  EXPECT_EQ(files()->sbatch_script(), copies + "/job.sbatch");
 }
 
 TEST_F(KeptFiles, StandInForARunThatOthersWriteIn) {
@@ -115,7 +116,6 @@ TEST_F(KeptFiles, AreNotMadeOfFilesThatOthersWrote) {
   fs::create_symlink(run_.path + "/own.yaml", run_.job_yaml());
   expect_none();
   fs::remove(run_.job_yaml());
-  expect_none();
   store_own();
   fs::permissions(run_.path, static_cast<fs::perms>(0770));
   expect_none();
@@ -126,7 +126,7 @@ TEST_F(KeptFiles, AreKeyedByWhereLinksLead) {
   const auto copies = make_copies();
   const auto link = place_.path_of("link");
   fs::create_directory_symlink(place_.path_of("project"), link);
-  EXPECT_EQ(kept_folder(place_.system, link + "/run"), copies);
+  EXPECT_EQ(kept_folder(place_.system, link + "/run", /*make=*/false), copies);
   EXPECT_TRUE(is_script_of({.path = link + "/run"}, copies + "/job.sbatch"));
   EXPECT_FALSE(is_script_of({.path = link + "/other"}, copies + "/job.sbatch"));
   EXPECT_TRUE(is_script_of({.path = "/a"}, "/a/job.sbatch"));
@@ -135,7 +135,8 @@ TEST_F(KeptFiles, AreKeyedByWhereLinksLead) {
 TEST_F(KeptFiles, OfAComponentLieAmongThoseOfItsWhole) {
   open_to_others();
   const auto copies = make_copies();
-  EXPECT_EQ(kept_folder(place_.system, run_.path + "/components/a"), copies + "/components/a");
+  EXPECT_EQ(kept_folder(place_.system, run_.path + "/components/a", /*make=*/false),
+            copies + "/components/a");
   EXPECT_FALSE(files("/components/a")) << "no copy";
   fs::create_directories(copies + "/components/a");
   std::ofstream(copies + "/components/a/plan.json") << "{}";
@@ -150,7 +151,8 @@ TEST_F(KeptFiles, AreNotMadeInAStateFolderThatOthersCanReplace) {
   place_.system.variables["XDG_STATE_HOME"] = place_.path_of("project/state");
   EXPECT_EQ(make_copies(), "");
   EXPECT_THAT(place_.system.logged, HasSubstr("no copies of what the run executes can be kept"));
-  EXPECT_FALSE(files());
+  ASSERT_TRUE(files());
+  EXPECT_EQ(files()->path, run_.path) << "these are the user's alone";
 }
 
 TEST_F(KeptFiles, AreMissedAloudWithoutAHome) {
@@ -161,22 +163,88 @@ TEST_F(KeptFiles, AreMissedAloudWithoutAHome) {
   EXPECT_THAT(place_.system.logged, HasSubstr("elsewhere: HOME is not set"));
 }
 
-/// Of a run that waits for months, or that a purge has interrupted.
-TEST_F(KeptFiles, StayUntilTheRunHasEnded) {
+/// As on nodes without the home, or with a full quota.
+TEST_F(KeptFiles, AreMissedAloudWhereTheyCannotBeWritten) {
+  open_to_others();
+  store_own();
+  place_.system.variables["XDG_STATE_HOME"] = "/proc";
+  EXPECT_EQ(make_copies(), "");
+  EXPECT_THAT(place_.system.logged, HasSubstr("kept elsewhere: cannot make /proc/dllaunch"));
+  ASSERT_TRUE(files());
+  EXPECT_EQ(files()->path, run_.path) << "these are the user's alone";
+  fs::permissions(run_.sbatch_script(), static_cast<fs::perms>(0666));
+  EXPECT_FALSE(files());
+}
+
+TEST_F(KeptFiles, MayLieWhereALinkOfTheStateFolderLeads) {
+  open_to_others();
+  fs::create_directories(place_.path_of("disk"));
+  const auto state = *state_folder(place_.system);
+  fs::remove_all(state);
+  fs::create_directories(fs::path(state).parent_path());
+  fs::create_directory_symlink(place_.path_of("disk"), state);
+  EXPECT_NE(make_copies(), "") << place_.system.logged;
+  EXPECT_EQ(files()->path, make_copies());
+}
+
+TEST_F(KeptFiles, AreNotMadeByWhoOnlyAsks) {
+  open_to_others();
+  store_own();
+  EXPECT_NE(kept_folder(place_.system, run_.path, /*make=*/false), "");
+  EXPECT_EQ(executed_files(place_.system, run_, /*make=*/false)->path, run_.path);
+  (void)submit_folder(place_.system, run_.path);
+  EXPECT_FALSE(fs::exists(*state_folder(place_.system) + "/kept"));
+}
+
+/// They are more files than these.
+TEST_F(KeptFiles, OfComponentsAreNotMadeAnew) {
+  open_to_others();
+  store_own();
+  fs::create_directories(run_.path + "/components/a");
+  EXPECT_THAT(files().error().what, HasSubstr("it has components"));
+}
+
+TEST_F(KeptFiles, AreWaitedForWhereTheRunCannotBeRead) {
+  open_to_others();
+  store_own();
+  fs::remove(run_.plan_json());
+  EXPECT_EQ(files().error().kind, ErrorKind::bad_request);
+  EXPECT_THAT(files().error().what, HasSubstr("(plan.json is missing)"));
+  fs::remove(run_.job_yaml());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_LT(run_.job_yaml().size(), sizeof address.sun_path);
+  run_.job_yaml().copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  close(socket);
+  EXPECT_EQ(files().error().kind, ErrorKind::unavailable) << "an error of open()";
+}
+
+/// Nobody looks for the runs, whose disk may hang.
+TEST_F(KeptFiles, AreForgottenWhenTheyAreOld) {
   open_to_others();
   const auto copies = make_copies();
-  const auto index = *run_index_folder(place_.system);
-  ASSERT_TRUE(remember_run(place_.system, run_));
-  const auto push_out = [&] {
-    for (int i = 0; i < static_cast<int>(most_remembered_runs); ++i)
-      std::ofstream(fmt::format("{}/{:016x}.run", index, i)) << "/gone\n";
-    EXPECT_TRUE(remember_run(place_.system, {.path = place_.path_of("newer")}));
+  const auto age = [&](int days) {
+    fs::last_write_time(copies, fs::file_time_type::clock::now() - std::chrono::hours(24 * days));
+    kept_folder(place_.system, place_.path_of("project/newer"), /*make=*/true);
   };
-  push_out();
+  age(390);
   EXPECT_TRUE(fs::exists(copies));
-  std::ofstream(run_.summary()) << "{}";
-  push_out();
+  age(410);
   EXPECT_FALSE(fs::exists(copies));
+}
+
+TEST_F(KeptFiles, AreKnownByTheRunsIdWhereItWasMoved) {
+  open_to_others();
+  const auto script = make_copies() + "/job.sbatch";
+  const auto moved = place_.path_of("project/moved");
+  std::ofstream(run_.path + "/.run-id") << "0123456789abcdef";
+  fs::rename(run_.path, moved);
+  EXPECT_FALSE(is_script_of({.path = moved}, script));
+  std::ofstream(fs::path(script).parent_path() / ".run-id") << "0123456789abcdef";
+  EXPECT_TRUE(is_script_of({.path = moved}, script));
+  std::ofstream(moved + "/.run-id") << "0123456789abcdee";
+  EXPECT_FALSE(is_script_of({.path = moved}, script));
 }
 
 /// Relative commands start from there.
@@ -200,7 +268,7 @@ TEST_F(KeptFiles, AreTheScriptOfTheJob) {
   open_to_others();
   const auto copies = make_copies();
   std::ofstream(run_.sbatch_script()) << "#!/bin/bash\n";
-  remember_job(place_.system, run_, "7", "dllaunch:0123456789abcdef");
+  remember_job(place_.system, run_, "7", "dllaunch:0123456789abcdef", copies + "/job.sbatch");
   EXPECT_EQ(identity_of({}, run_, "7").script, copies + "/job.sbatch");
 }
 
