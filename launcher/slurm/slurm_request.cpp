@@ -181,8 +181,9 @@ long SlurmRequest::tasks_per_node() const {
   if (ntasks_per_node > 0 && ntasks < 0) return ntasks_per_node;
   if (ntasks > 0 && nodes > 0) {
     const long spread = (ntasks + nodes - 1) / nodes;
-    if (ntasks_per_node > 0) return std::min(ntasks_per_node, spread);
-    return share(ntasks, nodes);
+    // Too few tasks a node for the tasks: srun ignores their number.
+    const bool fits = ntasks_per_node > 0 && spread <= ntasks_per_node;
+    return fits ? spread : share(ntasks, nodes);
   }
   if (ntasks > 0 && ntasks_per_node > 0) return std::min(ntasks, ntasks_per_node);
   if (ntasks > 0) return ntasks == 1 ? 1 : -1;

@@ -94,6 +94,9 @@ TEST(SlurmRequest, CountsANodesTasksGpusAndCpusOfATask) {
       {"-N2 --sockets-per-node=2", 2, -1, -1},
       {"-N2 --gres=gpu:4(S:0-1)", -1, 4, -1},
       {"-N2 --gpus=7", -1, -1, -1},
+      {"-N2 --ntasks-per-node=2 -n8", 4, -1, -1},
+      {"-N2 --ntasks-per-node=4 -n7", 4, -1, -1},
+      {"-N2 --ntasks-per-node=2 -n7", -1, -1, -1},
       {"-N2 --exclusive", -1, -1, -1},
   };
   for (const auto& [options, tasks, gpus, cpus] : accounts) {
