@@ -118,8 +118,21 @@ Json list_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-void add_resources(const ConvertedDirectives& directives, const JobCounts& counts,
-                   const ConvertedBody& body, const Ranks& ranks, JobDraft& draft) {
+/// --gpus-per-node with the type of GPU that only srun or an option of a task names; empty: none.
+std::string typed_gpus(const SlurmRequest& job, const SlurmRequest& step, const JobCounts& counts,
+                       const std::vector<std::string>& extra) {
+  const bool written = std::ranges::any_of(extra, [](const std::string& option) {
+    return option.starts_with("--gpus") ||
+           (option.starts_with("--gres=") && asks_for_gpus(option.substr(7)));
+  });
+  const auto& types = job.gpu_types.empty() ? step.gpu_types : job.gpu_types;
+  if (written || types.size() != 1 || counts.gpus_per_node < 1) return "";
+  return fmt::format("--gpus-per-node={}:{}", *types.begin(), counts.gpus_per_node);
+}
+
+void add_resources(const ConvertedDirectives& directives, const SlurmRequest& job,
+                   const JobCounts& counts, const ConvertedBody& body, const Ranks& ranks,
+                   JobDraft& draft) {
   auto& keys = draft.resources;
   keys.push_back({.key = "nodes", .value = counts.nodes});
   keys.push_back({.key = "gpus_per_node",
@@ -133,6 +146,8 @@ void add_resources(const ConvertedDirectives& directives, const JobCounts& count
   keys.insert(keys.end(), directives.resources.begin(), directives.resources.end());
   keys.push_back({.key = "exclusive", .value = counts.exclusive});
   auto extra = directives.sbatch_extra;
+  if (auto typed = typed_gpus(job, body.request, counts, extra); !typed.empty())
+    extra.push_back(std::move(typed));
   const auto of_memory = [](const std::string& option) { return option.starts_with("--mem"); };
   const bool memory = std::ranges::any_of(extra, of_memory) ||
                       std::ranges::find(directives.resources, "memory", &DraftKey::key) !=
@@ -254,7 +269,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   converted.account = account_of(counts, script);
   JobDraft draft{.head = head_of(origin, converted.account, converted.dropped),
                  .name = directives.name.empty() ? stem_of(origin.file) : directives.name};
-  add_resources(directives, counts, body, ranks, draft);
+  add_resources(directives, script.request, counts, body, ranks, draft);
   add_environment(body, ranks.setup, draft);
   if (!directives.array.empty()) draft.other.push_back({.key = "array", .value = directives.array});
   if (ranks.framework != "none")

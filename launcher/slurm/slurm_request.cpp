@@ -70,9 +70,10 @@ void read_types(std::string_view list, bool of_gpus, SlurmRequest& request) {
       item = item.substr(std::min(item.size(), at + 4));
     else if (!of_gpus)
       continue;
-    (begins_with_letter(item) || item.find(':') != std::string_view::npos ? request.typed_gpus
-                                                                          : request.untyped_gpus) =
-        true;
+    if (begins_with_letter(item) || item.find(':') != std::string_view::npos)
+      request.gpu_types.emplace(item.substr(0, item.find_first_of(":=")));
+    else
+      request.untyped_gpus = true;
   }
 }
 
@@ -272,14 +273,15 @@ std::string contradiction_in(const SlurmRequest& request) {
   const long sockets = request.sockets_per_node;
   const long per_gpu = request.ntasks_per_gpu;
   const long tasks = request.submitted_tasks();
-  const bool counts_gpus = request.typed_gpus || request.untyped_gpus;
+  const bool typed = !request.gpu_types.empty();
+  const bool counts_gpus = typed || request.untyped_gpus;
   const long most = request.most_nodes;
   const long nodes = request.least_nodes;
   const auto differ = [](long a, long b) { return a > 0 && b > 0 && a != b; };
   const auto broken = [](long whole, long part) {
     return whole > 0 && part > 0 && whole % part != 0;
   };
-  if (request.typed_gpus && request.untyped_gpus) return "GPUs are given with and without a type";
+  if (typed && request.untyped_gpus) return "GPUs are given with and without a type";
   if (!counts_gpus && per_gpu < 1 && request.memory_per_gpu > 0)
     return "--mem-per-gpu is given, and no GPUs";
   if (per_task > 0 && request.gpus < 0 && tasks < 0)

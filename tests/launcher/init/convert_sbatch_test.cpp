@@ -232,6 +232,24 @@ TEST(ConvertSbatch, CountsWhatSlurmCounts) {
             "4 4 4 ");
 }
 
+TEST(ConvertSbatch, KeepsTheTypeOfTheGpusWhereverItIsWritten) {
+  const std::pair<std::string, std::string> scripts[] = {
+      {"-N 2 --ntasks-per-node=4", "srun --gpus-per-node=a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4", "srun --gres=gpu:a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4", "srun --gpus-per-task=a100:1 ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-node=4", "srun --gpus-per-node=a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-task=a100:1", "srun ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-node=a100:4", "srun --gpus-per-task=a100:1 ./a"},
+      {"-N 2 -n 8 --tres-per-task=cpu:4,gres/gpu:a100:1", "srun ./a"}};
+  for (const auto& [options, run] : scripts) {
+    const auto converted = convert("#!/bin/bash\n#SBATCH " + options + "\n" + run + "\n");
+    EXPECT_THAT(converted.job, HasSubstr("sbatch_extra: [\"--gpus-per-node=a100:4\"]")) << options;
+    EXPECT_THAT(planned_script(converted.job), HasSubstr("#SBATCH --gpus-per-node=a100:4\n"));
+  }
+  EXPECT_EQ(convert("#!/bin/bash\n#SBATCH -N 2 --gres=gpu:4\nsrun -n 8 ./a\n").job.find("extra"),
+            std::string::npos);
+}
+
 TEST(ConvertSbatch, LeavesNoOptionThatSbatchWouldRefuseBesideItsOwn) {
   const auto converted = convert(
       "#!/bin/bash\n#SBATCH -N 2 --exclusive --gpu-bind=none --ntasks-per-gpu=1\n"
