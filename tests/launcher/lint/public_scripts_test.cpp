@@ -118,6 +118,13 @@ TEST(LintPublicScripts, OptionsAreReadInEverySpelling) {
   EXPECT_EQ(found("--nodes=2 --tasks-per-node=8 --gpus-per-node=4", run), Ids{"tasks-gpus"});
 }
 
+TEST(LintPublicScripts, GpusWithAndWithoutATypeContradictInEveryOption) {
+  const std::string run = "srun python3 train.py";
+  EXPECT_EQ(found("--nodes=1 --ntasks=6 --gres=gpu:4,gpu:a100:2", run), Ids{"request-contradicts"});
+  EXPECT_EQ(found("--nodes=1 --ntasks=6 --gpus-per-node=4,a100:2", run),
+            Ids{"request-contradicts"});
+}
+
 TEST(LintPublicScripts, RanksThatCannotSeeTheOthersGpusAreNamedHoweverItIsWritten) {
   const auto run = [](const std::string& options, const std::string& commands) {
     return found("--nodes=2 " + options, commands);
