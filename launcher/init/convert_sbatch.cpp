@@ -11,6 +11,7 @@
 #include "launcher/init/sbatch_directives.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/rank_launcher.hpp"
+#include "launcher/lint/rule.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
@@ -235,6 +236,26 @@ std::vector<std::string> head_of(const SbatchOrigin& origin,
   return head;
 }
 
+/// What lint's rule says of the script.
+std::vector<lint::Finding> findings_of(std::string_view rule, const lint::Script& script) {
+  const auto& rules = lint::rules();
+  const auto found = std::ranges::find(rules, rule, &lint::Rule::id);
+  lint::Report report{.severity = found->severity};
+  found->check({.script = script, .around = {}}, report);
+  return report.findings;
+}
+
+/// Options that Slurm refuses: a job file that holds the ones of them asks for another job.
+std::vector<std::string> refused_options(const lint::Script& script) {
+  std::vector<std::string> reasons;
+  for (const char* rule : {"options-exclusive", "request-contradicts"})
+    for (const auto& finding : findings_of(rule, script))
+      if (finding.severity == lint::Severity::error)
+        reasons.push_back(
+            fmt::format("line {}: {}", lint::line_of(script.text, finding.at), finding.message));
+  return reasons;
+}
+
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -252,6 +273,9 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};
   append(converted.dropped, body.dropped);
   append(converted.reasons, body.reasons);
+  append(converted.reasons, refused_options(script));
+  if (script.request.gpu_types.empty() && body.request.gpu_types.size() > 1)
+    converted.reasons.emplace_back("srun names several types of GPUs, and #SBATCH lines none");
   if (counts.gpus_per_node < 0)
     converted.reasons.emplace_back(
         "its number of GPUs does not divide over its nodes, or is not written as a number");

@@ -279,6 +279,20 @@ TEST(ConvertSbatch, ShowsTheAccountInThreeLines) {
       << "none hides nothing";
 }
 
+TEST(ConvertSbatch, RefusesOptionsThatSlurmRefuses) {
+  const std::pair<std::string, std::string> scripts[] = {
+      {"-N 1 --mem=8G --mem-per-cpu=2G", "line 2: --mem and --mem-per-cpu"},
+      {"-N 1 -c 4 --cpus-per-gpu=4 --gpus=1", "line 2: --cpus-per-gpu and --cpus-per-task"},
+      {"-N 4 --gpus=2", "line 2: 2 GPUs are fewer than 4 nodes"},
+      {"-N 1 --gres=gpu:4,gpu:a100:2", "line 2: GPUs are given with and without a type"}};
+  for (const auto& [options, reason] : scripts)
+    EXPECT_THAT(convert("#!/bin/bash\n#SBATCH " + options + "\nsrun ./a\n").reasons,
+                testing::Contains(testing::StartsWith(reason)));
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -N 1 -n 1 --gres=gpu:4 --gpus-per-node=4\n./a\n").job,
+              HasSubstr("gpus_per_node: 4"))
+      << "only the newest Slurm refuses them";
+}
+
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
