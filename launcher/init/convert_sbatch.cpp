@@ -12,6 +12,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/rank_launcher.hpp"
 #include "launcher/lint/rule.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
@@ -198,17 +199,18 @@ std::string gpu_words(const JobCounts& counts, bool hidden) {
                      hidden ? ", of which a task sees its own; dllaunch's ranks see all" : "");
 }
 
+/// What lint's rule says of the script.
+std::vector<lint::Finding> findings_of(std::string_view rule, const lint::Script& script) {
+  const auto& rules = lint::rules();
+  const auto found = std::ranges::find(rules, rule, &lint::Rule::id);
+  lint::Report report{.severity = found->severity};
+  found->check({.script = script, .around = {}}, report);
+  return report.findings;
+}
+
 /// What Slurm gives the script, in three lines.
 std::vector<std::string> account_of(const JobCounts& counts, const lint::Script& script) {
-  std::vector<lint::GivenOption> given = script.directives.parsed.options;
-  for (const auto& launch : script.launches)
-    given.insert(given.end(), launch.options.options.begin(), launch.options.options.end());
-  const bool unbound = std::ranges::any_of(given, [](const lint::GivenOption& option) {
-    return option.name == "gpu-bind" && option.value.bytes() == "none";
-  });
-  const bool hidden = !unbound && std::ranges::any_of(given, [](const lint::GivenOption& option) {
-    return hides_gpus(option.name, option.value.bytes());
-  });
+  const bool hidden = !findings_of("gpus-hidden", script).empty();
   const auto* time = script.directive("time");
   return {
       fmt::format("{} node{} x {} task{}, {}{}", counts.nodes, counts.nodes == 1 ? "" : "s",
@@ -236,15 +238,6 @@ std::vector<std::string> head_of(const SbatchOrigin& origin,
   return head;
 }
 
-/// What lint's rule says of the script.
-std::vector<lint::Finding> findings_of(std::string_view rule, const lint::Script& script) {
-  const auto& rules = lint::rules();
-  const auto found = std::ranges::find(rules, rule, &lint::Rule::id);
-  lint::Report report{.severity = found->severity};
-  found->check({.script = script, .around = {}}, report);
-  return report.findings;
-}
-
 /// Options that Slurm refuses: a job file that holds the ones of them asks for another job.
 std::vector<std::string> refused_options(const lint::Script& script) {
   std::vector<std::string> reasons;
@@ -254,6 +247,20 @@ std::vector<std::string> refused_options(const lint::Script& script) {
         reasons.push_back(
             fmt::format("line {}: {}", lint::line_of(script.text, finding.at), finding.message));
   return reasons;
+}
+
+/// Variables that give srun options would change the job's own srun.
+void leave_out_input_variables(ConvertedBody& body) {
+  const auto inputs = variables_of(SlurmProgram::srun);
+  std::erase_if(body.variables, [&](const auto& variable) {
+    const auto& [name, value] = variable;
+    const bool is_input = std::ranges::find(inputs, name) != inputs.end();
+    if (is_input)
+      body.dropped.push_back(
+          fmt::format("{}={}: it gives srun an option, and dllaunch starts the ranks with its own",
+                      name, value));
+    return is_input;
+  });
 }
 
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
@@ -267,7 +274,8 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
     return {.job = {}, .dropped = {}, .reasons = {"it holds a NUL character"}};
   const lint::Script script = lint::read_script(text);
   const auto directives = convert_directives(script);
-  const auto body = convert_body(script);
+  auto body = convert_body(script);
+  leave_out_input_variables(body);
   JobCounts counts = counts_of(script.request, body.request);
   if (body.tasks_per_node > 0) counts.tasks_per_node = body.tasks_per_node;
   ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};

@@ -279,6 +279,29 @@ TEST(ConvertSbatch, ShowsTheAccountInThreeLines) {
       << "none hides nothing";
 }
 
+TEST(ConvertSbatch, AccountAndLintAgreeOnGpusThatATaskCannotSee) {
+  const auto gpus_of = [](const std::string& options, const std::string& run) {
+    return convert("#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=4 --gpus-per-node=4 --exclusive " +
+                   options + "\n" + run + "\n")
+        .account.at(1);
+  };
+  const auto hidden = HasSubstr("a task sees its own");
+  EXPECT_THAT(gpus_of("", "export SLURM_GPU_BIND=closest\nsrun ./a"), hidden);
+  EXPECT_THAT(gpus_of("", "srun --tres-bind=gres/gpu:closest ./a"), hidden);
+  EXPECT_EQ(gpus_of("--gpus-per-task=1", "srun --gpu-bind=verbose,none ./a"), "4 GPUs a node");
+  EXPECT_EQ(gpus_of("--gpus-per-task=1", "srun --tres-bind=gres/gpu:none ./a"), "4 GPUs a node");
+}
+
+TEST(ConvertSbatch, LeavesOutVariablesThatGiveSrunOptions) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --gpus-per-node=4\nexport NCCL_DEBUG=INFO\n"
+      "export SLURM_GPU_BIND=closest SLURM_CPU_BIND=none\nsrun -n 8 ./a\n");
+  EXPECT_THAT(converted.job, HasSubstr("  variables:\n    NCCL_DEBUG: INFO\n#")) << converted.job;
+  EXPECT_THAT(converted.dropped,
+              testing::ElementsAre(testing::StartsWith("SLURM_GPU_BIND=closest: "),
+                                   testing::StartsWith("SLURM_CPU_BIND=none: ")));
+}
+
 TEST(ConvertSbatch, RefusesOptionsThatSlurmRefuses) {
   const std::pair<std::string, std::string> scripts[] = {
       {"-N 1 --mem=8G --mem-per-cpu=2G", "line 2: --mem and --mem-per-cpu"},
