@@ -138,6 +138,10 @@ TEST(LintPublicScripts, RanksThatCannotSeeTheOthersGpusAreNamedHoweverItIsWritte
   EXPECT_EQ(run(four, "export SLURM_GPU_BIND=closest\nsrun python3 t.py"), hidden);
   EXPECT_EQ(run(four, "export SLURM_GPU_BIND=none\nsrun python3 t.py"), Ids{});
   EXPECT_EQ(run(four, "A=(--gpu-bind=single:1)\nsrun \"${A[@]}\" python3 t.py"), hidden);
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0xf,0xf,0x0f,0xf python3 t.py"), Ids{});
+  EXPECT_EQ(run(four, "srun --gpu-bind=verbose,mask_gpu:0xf*4 python3 t.py"), Ids{});
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0x3,0x3,0xc,0xc python3 t.py"), hidden);
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0x1 python3 t.py"), hidden);
   EXPECT_EQ(run("--ntasks-per-gpu=1 --gpus-per-node=4", "srun python3 t.py"), hidden);
   EXPECT_EQ(
       run("--exclusive --ntasks-per-gpu=1 --gpus-per-node=4 --gpu-bind=none", "srun python3 t.py"),
