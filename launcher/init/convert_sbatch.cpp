@@ -284,7 +284,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   append(converted.reasons, refused_options(script));
   if (script.request.gpu_types.empty() && body.request.gpu_types.size() > 1)
     converted.reasons.emplace_back("srun names several types of GPUs, and #SBATCH lines none");
-  if (counts.gpus_per_node < 0)
+  if (counts.gpus_per_node < 0 && script.request.nodes > 0)
     converted.reasons.emplace_back(
         "its number of GPUs does not divide over its nodes, or is not written as a number");
   if (!script.tree.unread.empty()) converted.reasons.push_back("it is " + script.tree.unread);

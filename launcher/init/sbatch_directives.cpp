@@ -115,7 +115,8 @@ class DirectiveReader {
     else if (request.nodes < 1)
       refuse("it does not say how many nodes it needs: write --nodes");
     if (request.ntasks > 0 && request.nodes > 0 && request.tasks_per_node() < 1)
-      refuse(fmt::format("--ntasks={} do not divide over {} nodes", request.ntasks, request.nodes));
+      refuse(
+          fmt::format("--ntasks={} does not divide over {} nodes", request.ntasks, request.nodes));
   }
 
   const lint::Script& script_;

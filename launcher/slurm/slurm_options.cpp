@@ -291,6 +291,9 @@ constexpr SlurmOption table[] = {
 constexpr std::pair<std::string_view, std::string_view> meant[] = {
     {"cores-per-task", "cpus-per-task"},
     {"threads-per-task", "cpus-per-task"},
+    {"ncpus", "cpus-per-task"},
+    {"ppn", "ntasks-per-node"},
+    {"mem-per-task", "mem-per-cpu"},
     {"cpus-per-rank", "cpus-per-task"},
     {"gpus-per-rank", "gpus-per-task"},
     {"procs", "ntasks"},

@@ -228,6 +228,8 @@ SlurmRequest job_request(std::span<const OptionGiven> options) {
   });
   // Slurm's default is one node.
   if (!places && request.ntasks <= 1) request.nodes = 1;
+  // Else as many as the tasks need.
+  if (!places && request.ntasks > 1) request.nodes = share(request.ntasks, request.ntasks_per_node);
   take_fewer_nodes(request);
   return request;
 }

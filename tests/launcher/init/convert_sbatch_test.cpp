@@ -224,6 +224,7 @@ TEST(ConvertSbatch, CountsWhatSlurmCounts) {
   EXPECT_EQ(
       counts_of("-N 2 --ntasks-per-socket=2 --gpus-per-socket=2 --sockets-per-node=2", "srun ./a"),
       "4 4 1 ");
+  EXPECT_EQ(counts_of("-n 8 --ntasks-per-node=8 --gpus-per-task=1 -c 8", "srun ./a"), "8 8 8 ");
   EXPECT_EQ(counts_of("-N 1 -n 2 --tres-per-task=cpu:4,gres/gpu:a100:1", "srun ./a"), "2 2 4 ");
   const std::string torchrun = "srun torchrun --nnodes=1 --nproc_per_node=4 t.py";
   EXPECT_EQ(counts_of("-N 1 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-gpu=4", torchrun),
@@ -317,6 +318,8 @@ TEST(ConvertSbatch, RefusesOptionsThatSlurmRefuses) {
 }
 
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -n 8 --gpus-per-task=1\nsrun ./a\n").reasons,
+              testing::ElementsAre(HasSubstr("write --nodes")));
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nif true; then srun python x.py; fi\n");
   EXPECT_EQ(converted.job, "");

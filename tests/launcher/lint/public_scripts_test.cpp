@@ -163,6 +163,14 @@ TEST(LintPublicScripts, TheAccountOfTheStepIsJudged) {
             Ids{"tasks-gpus"});
 }
 
+TEST(LintPublicScripts, TheFixOfMpirunIsAnOptionOfMpirun) {
+  const auto findings = lint(
+      "#!/bin/bash\n#SBATCH --time=10 --nodes=2 --gpus-per-node=4\nmpirun -np 16 python3 t.py\n",
+      {});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].fix, "write -np 8 or --gpus-per-node=8");
+}
+
 TEST(LintPublicScripts, RanksThatShareGpusOnPurposeGetAWarning) {
   const std::string head = "#!/bin/bash\n#SBATCH --time=10 --ntasks-per-node=8 --gpus-per-node=4\n";
   const auto severity = [](const std::string& text) {
@@ -179,6 +187,9 @@ TEST(LintPublicScripts, RanksThatShareGpusOnPurposeGetAWarning) {
 
 TEST(LintPublicScripts, AnUnknownOptionIsNamedByWhatItMeans) {
   for (const auto& [typed, meant] : {std::pair("--cores-per-task=72", "write --cpus-per-task"),
+                                     std::pair("--ncpus=8", "write --cpus-per-task"),
+                                     std::pair("--ppn=8", "write --ntasks-per-node"),
+                                     std::pair("--mem-per-task=8G", "write --mem-per-cpu"),
                                      {"--workdir=/scratch", "write --chdir"},
                                      {"--queue=gpu", "write --partition"},
                                      {"--walltime=1:00:00", "write --time"}}) {

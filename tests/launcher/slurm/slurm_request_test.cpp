@@ -125,6 +125,13 @@ TEST(SlurmRequest, TheLastOptionOfItsNameCounts) {
   EXPECT_EQ(contradiction_in(request), "") << "the first has a type";
 }
 
+TEST(SlurmRequest, ThereAreAsManyNodesAsTheTasksNeed) {
+  EXPECT_EQ(asked("-n8 --ntasks-per-node=8").nodes, 1);
+  EXPECT_EQ(asked("-n8 --ntasks-per-node=4 --gpus-per-task=1").nodes, 2);
+  EXPECT_EQ(asked("-n9 --ntasks-per-node=4").nodes, -1) << "uneven";
+  EXPECT_EQ(asked("-n8").nodes, -1);
+}
+
 TEST(SlurmRequest, ThereAreNoMoreNodesThanTasks) {
   EXPECT_EQ(asked("-N8 -n2").nodes, 2);
   EXPECT_EQ(asked("-N2-4 -n2").nodes, 2);
