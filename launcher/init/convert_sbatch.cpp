@@ -11,6 +11,8 @@
 #include "launcher/init/sbatch_directives.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/rank_launcher.hpp"
+#include "launcher/lint/rule.hpp"
+#include "launcher/slurm/input_variables.hpp"
 #include "launcher/slurm/slurm_options.hpp"
 #include "support/parse_number.hpp"
 
@@ -123,8 +125,21 @@ Json list_of(const std::vector<std::string>& texts) {
   return list;
 }
 
-void add_resources(const ConvertedDirectives& directives, const JobCounts& counts,
-                   const ConvertedBody& body, const Ranks& ranks, JobDraft& draft) {
+/// --gpus-per-node with the type of GPU that only srun or an option of a task names; empty: none.
+std::string typed_gpus(const SlurmRequest& job, const SlurmRequest& step, const JobCounts& counts,
+                       const std::vector<std::string>& extra) {
+  const bool written = std::ranges::any_of(extra, [](const std::string& option) {
+    return option.starts_with("--gpus") ||
+           (option.starts_with("--gres=") && asks_for_gpus(option.substr(7)));
+  });
+  const auto& types = job.gpu_types.empty() ? step.gpu_types : job.gpu_types;
+  if (written || types.size() != 1 || counts.gpus_per_node < 1) return "";
+  return fmt::format("--gpus-per-node={}:{}", *types.begin(), counts.gpus_per_node);
+}
+
+void add_resources(const ConvertedDirectives& directives, const SlurmRequest& job,
+                   const JobCounts& counts, const ConvertedBody& body, const Ranks& ranks,
+                   JobDraft& draft) {
   auto& keys = draft.resources;
   keys.push_back({.key = "nodes", .value = counts.nodes});
   keys.push_back({.key = "gpus_per_node",
@@ -138,6 +153,8 @@ void add_resources(const ConvertedDirectives& directives, const JobCounts& count
   keys.insert(keys.end(), directives.resources.begin(), directives.resources.end());
   keys.push_back({.key = "exclusive", .value = counts.exclusive});
   auto extra = directives.sbatch_extra;
+  if (auto typed = typed_gpus(job, body.request, counts, extra); !typed.empty())
+    extra.push_back(std::move(typed));
   const auto of_memory = [](const std::string& option) { return option.starts_with("--mem"); };
   const bool memory = std::ranges::any_of(extra, of_memory) ||
                       std::ranges::find(directives.resources, "memory", &DraftKey::key) !=
@@ -187,17 +204,18 @@ std::string gpu_words(const JobCounts& counts, bool hidden) {
                      hidden ? ", of which a task sees its own; dllaunch's ranks see all" : "");
 }
 
+/// What lint's rule says of the script.
+std::vector<lint::Finding> findings_of(std::string_view rule, const lint::Script& script) {
+  const auto& rules = lint::rules();
+  const auto found = std::ranges::find(rules, rule, &lint::Rule::id);
+  lint::Report report{.severity = found->severity};
+  found->check({.script = script, .around = {}}, report);
+  return report.findings;
+}
+
 /// What Slurm gives the script, in three lines.
 std::vector<std::string> account_of(const JobCounts& counts, const lint::Script& script) {
-  std::vector<lint::GivenOption> given = script.directives.parsed.options;
-  for (const auto& launch : script.launches)
-    given.insert(given.end(), launch.options.options.begin(), launch.options.options.end());
-  const bool unbound = std::ranges::any_of(given, [](const lint::GivenOption& option) {
-    return option.name == "gpu-bind" && option.value.bytes() == "none";
-  });
-  const bool hidden = !unbound && std::ranges::any_of(given, [](const lint::GivenOption& option) {
-    return hides_gpus(option.name, option.value.bytes());
-  });
+  const bool hidden = !findings_of("gpus-hidden", script).empty();
   const auto* time = script.directive("time");
   return {
       fmt::format("{} node{} x {} task{}, {}{}", counts.nodes, counts.nodes == 1 ? "" : "s",
@@ -231,6 +249,31 @@ int line_in(std::string_view dropped) {
   return parse_number<int>(digits.substr(0, digits.find(':'))).value_or(0);
 }
 
+/// Options that Slurm refuses: a job file that holds the ones of them asks for another job.
+std::vector<std::string> refused_options(const lint::Script& script) {
+  std::vector<std::string> reasons;
+  for (const char* rule : {"options-exclusive", "request-contradicts"})
+    for (const auto& finding : findings_of(rule, script))
+      if (finding.severity == lint::Severity::error)
+        reasons.push_back(
+            fmt::format("line {}: {}", lint::line_of(script.text, finding.at), finding.message));
+  return reasons;
+}
+
+/// Variables that give srun options would change the job's own srun.
+void leave_out_input_variables(ConvertedBody& body) {
+  const auto inputs = variables_of(SlurmProgram::srun);
+  std::erase_if(body.variables, [&](const auto& variable) {
+    const auto& [name, value] = variable;
+    const bool is_input = std::ranges::find(inputs, name) != inputs.end();
+    if (is_input)
+      body.dropped.push_back(
+          fmt::format("{}={}: it gives srun an option, and dllaunch starts the ranks with its own",
+                      name, value));
+    return is_input;
+  });
+}
+
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
@@ -242,13 +285,17 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
     return {.job = {}, .dropped = {}, .reasons = {"it holds a NUL character"}};
   const lint::Script script = lint::read_script(text);
   const auto directives = convert_directives(script);
-  const auto body = convert_body(script);
+  auto body = convert_body(script);
+  leave_out_input_variables(body);
   JobCounts counts = counts_of(script.request, body.request);
   if (body.tasks_per_node > 0) counts.tasks_per_node = body.tasks_per_node;
   ConvertedScript converted{.dropped = directives.dropped, .reasons = directives.reasons};
   append(converted.dropped, body.dropped);
   append(converted.reasons, body.reasons);
-  if (counts.gpus_per_node < 0)
+  append(converted.reasons, refused_options(script));
+  if (script.request.gpu_types.empty() && body.request.gpu_types.size() > 1)
+    converted.reasons.emplace_back("srun names several types of GPUs, and #SBATCH lines none");
+  if (counts.gpus_per_node < 0 && script.request.nodes > 0)
     converted.reasons.emplace_back(
         "its number of GPUs does not divide over its nodes, or is not written as a number");
   if (!script.tree.unread.empty()) converted.reasons.push_back("it is " + script.tree.unread);
@@ -271,7 +318,7 @@ ConvertedScript convert_sbatch(std::string_view text, const SbatchOrigin& origin
   converted.account = account_of(counts, script);
   JobDraft draft{.head = head_of(origin, converted.account, converted.dropped),
                  .name = directives.name.empty() ? stem_of(origin.file) : directives.name};
-  add_resources(directives, counts, body, ranks, draft);
+  add_resources(directives, script.request, counts, body, ranks, draft);
   add_environment(body, ranks.setup, draft);
   if (!directives.array.empty()) draft.other.push_back({.key = "array", .value = directives.array});
   if (ranks.framework != "none")

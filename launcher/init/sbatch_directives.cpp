@@ -102,8 +102,9 @@ class DirectiveReader {
     if (option.name == "job-name") converted_.name = value;
     if (option.name == "array") converted_.array = value;
     const bool exclusive = option.name == "exclusive" && option.has_value;
-    const bool gpus = option.name == "gres" || option.name.starts_with("gpus");
-    // A type of GPU, or another resource, has no key of its own.
+    const bool gpus = option.name == "gres" ||
+                      (option.name.starts_with("gpus") && option.name != "gpus-per-task");
+    // A type of GPU, or another resource, has no key of its own. Options of a task would hide GPUs.
     const bool plain = value.find_first_not_of("0123456789", value.starts_with("gpu:") ? 4 : 0) ==
                        std::string::npos;
     if (exclusive || (gpus && !plain)) converted_.sbatch_extra.push_back(as_word(option));
@@ -116,7 +117,8 @@ class DirectiveReader {
     else if (request.nodes < 1)
       refuse("it does not say how many nodes it needs: write --nodes");
     if (request.ntasks > 0 && request.nodes > 0 && request.tasks_per_node() < 1)
-      refuse(fmt::format("--ntasks={} do not divide over {} nodes", request.ntasks, request.nodes));
+      refuse(
+          fmt::format("--ntasks={} does not divide over {} nodes", request.ntasks, request.nodes));
   }
 
   const lint::Script& script_;

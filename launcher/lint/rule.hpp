@@ -110,6 +110,8 @@ bool does_work(const Script& script, const Launch& launch);
 /// Whether a rank of the step may start its node's workers itself: it runs torchrun or the like,
 /// possibly through `bash -c '$LAUNCHER ...'`, or a program that the script does not show.
 bool may_start_workers(const Script& script, const Launch& launch);
+/// Whether the option says that ranks are not bound to GPUs.
+bool unbinds(const GivenOption& option);
 /// 1-based.
 std::size_t line_of(std::string_view text, std::size_t at);
 

@@ -291,6 +291,9 @@ constexpr SlurmOption table[] = {
 constexpr std::pair<std::string_view, std::string_view> meant[] = {
     {"cores-per-task", "cpus-per-task"},
     {"threads-per-task", "cpus-per-task"},
+    {"ncpus", "cpus-per-task"},
+    {"ppn", "ntasks-per-node"},
+    {"mem-per-task", "mem-per-cpu"},
     {"cpus-per-rank", "cpus-per-task"},
     {"gpus-per-rank", "gpus-per-task"},
     {"procs", "ntasks"},
@@ -453,6 +456,20 @@ const SlurmOption* find_abbreviation(std::string_view typed, SlurmProgram progra
     if (found == nullptr) found = find_beginning(typed, program, one, several);
   }
   return found;
+}
+
+/// Whether all masks of mask_gpu show the same GPUs, and not one alone: "0xf,0x0f", "0xff*8".
+bool show_the_same(std::string_view masks) {
+  std::string_view first;
+  for (auto mask : split_at(masks, ',')) {
+    mask = mask.substr(0, mask.find('*'));
+    mask.remove_prefix(std::min(mask.size(), mask.find_first_not_of("0xX")));
+    if (first.empty()) first = mask;
+    if (mask.empty() || mask != first) return false;
+  }
+  const bool one_bit = first.find_last_not_of('0') == 0 &&
+                       std::string_view("1248").find(first[0]) != std::string_view::npos;
+  return !one_bit;
 }
 
 /// Parses words the way getopt_long does.
@@ -646,8 +663,8 @@ bool hides_gpus(std::string_view option, std::string_view value) {
   }
   for (const std::string_view prefix : {"verbose,", "v,", "quiet,", "q,"})
     if (value.starts_with(prefix)) value.remove_prefix(prefix.size());
-  constexpr std::array<std::string_view, 5> hiding = {"single", "per_task", "closest", "map",
-                                                      "mask"};
+  if (value.starts_with("mask")) return !show_the_same(value.substr(value.find(':') + 1));
+  constexpr std::array<std::string_view, 4> hiding = {"single", "per_task", "closest", "map"};
   return std::ranges::any_of(hiding, [value](auto begin) { return value.starts_with(begin); });
 }
 

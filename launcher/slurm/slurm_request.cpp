@@ -70,9 +70,10 @@ void read_types(std::string_view list, bool of_gpus, SlurmRequest& request) {
       item = item.substr(std::min(item.size(), at + 4));
     else if (!of_gpus)
       continue;
-    (begins_with_letter(item) || item.find(':') != std::string_view::npos ? request.typed_gpus
-                                                                          : request.untyped_gpus) =
-        true;
+    if (begins_with_letter(item) || item.find(':') != std::string_view::npos)
+      request.gpu_types.emplace(item.substr(0, item.find_first_of(":=")));
+    else
+      request.untyped_gpus = true;
   }
 }
 
@@ -181,8 +182,9 @@ long SlurmRequest::tasks_per_node() const {
   if (ntasks_per_node > 0 && ntasks < 0) return ntasks_per_node;
   if (ntasks > 0 && nodes > 0) {
     const long spread = (ntasks + nodes - 1) / nodes;
-    if (ntasks_per_node > 0) return std::min(ntasks_per_node, spread);
-    return share(ntasks, nodes);
+    // Too few tasks a node for the tasks: srun ignores their number.
+    const bool fits = ntasks_per_node > 0 && spread <= ntasks_per_node;
+    return fits ? spread : share(ntasks, nodes);
   }
   if (ntasks > 0 && ntasks_per_node > 0) return std::min(ntasks, ntasks_per_node);
   if (ntasks > 0) return ntasks == 1 ? 1 : -1;
@@ -226,6 +228,8 @@ SlurmRequest job_request(std::span<const OptionGiven> options) {
   });
   // Slurm's default is one node.
   if (!places && request.ntasks <= 1) request.nodes = 1;
+  // Else as many as the tasks need.
+  if (!places && request.ntasks > 1) request.nodes = share(request.ntasks, request.ntasks_per_node);
   take_fewer_nodes(request);
   return request;
 }
@@ -271,14 +275,15 @@ std::string contradiction_in(const SlurmRequest& request) {
   const long sockets = request.sockets_per_node;
   const long per_gpu = request.ntasks_per_gpu;
   const long tasks = request.submitted_tasks();
-  const bool counts_gpus = request.typed_gpus || request.untyped_gpus;
+  const bool typed = !request.gpu_types.empty();
+  const bool counts_gpus = typed || request.untyped_gpus;
   const long most = request.most_nodes;
   const long nodes = request.least_nodes;
   const auto differ = [](long a, long b) { return a > 0 && b > 0 && a != b; };
   const auto broken = [](long whole, long part) {
     return whole > 0 && part > 0 && whole % part != 0;
   };
-  if (request.typed_gpus && request.untyped_gpus) return "GPUs are given with and without a type";
+  if (typed && request.untyped_gpus) return "GPUs are given with and without a type";
   if (!counts_gpus && per_gpu < 1 && request.memory_per_gpu > 0)
     return "--mem-per-gpu is given, and no GPUs";
   if (per_task > 0 && request.gpus < 0 && tasks < 0)

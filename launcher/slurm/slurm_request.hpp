@@ -1,6 +1,8 @@
 // The resource account: what options ask Slurm for, and what follows from them.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,8 +39,8 @@ struct SlurmRequest {
   bool exclusive = false;  // whole nodes: --exclusive without =user, =mcs or =topo
   long least_nodes = -1;   // of --nodes=2-4, and of --nodes=2
   long most_nodes = -1;
-  bool node_range = false;  // they differ
-  bool typed_gpus = false;  // a100:4
+  bool node_range = false;                            // they differ
+  std::set<std::string, std::less<>> gpu_types = {};  // of a100:4
   bool untyped_gpus = false;
 
   /// What Slurm gives, from any combination of options; -1: unknown.

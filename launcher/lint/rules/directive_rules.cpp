@@ -139,8 +139,9 @@ void check_contradiction(const Subject& subject, Report& report) {
   if (what.empty() || script.directives.het_job != 0) return;
   const auto& options = script.directives.parsed.options;
   const auto counts = std::ranges::find_if(options, [](const GivenOption& option) {
-    return option.name.starts_with("gpus") || option.name == "ntasks-per-gpu" ||
-           option.name == "tres-per-task" || option.name == "mem-per-gpu";
+    return option.name.starts_with("gpus") || option.name == "gres" ||
+           option.name == "ntasks-per-gpu" || option.name == "tres-per-task" ||
+           option.name == "mem-per-gpu";
   });
   if (counts == options.end()) return;
   report.add(script.at(*counts), what + ": sbatch refuses the script", "correct one of them");

@@ -33,12 +33,6 @@ bool one_task_a_node(const SlurmRequest& request) {
   return request.tasks_per_node() == 1;
 }
 
-/// Whether the option says that ranks are not bound to GPUs.
-bool unbinds(const GivenOption& option) {
-  return (option.name == "gpu-bind" || option.name == "tres-bind") &&
-         option.value.bytes().ends_with("none");
-}
-
 std::string gpus_instead(const SlurmRequest& request, const GivenOption& option) {
   const long each = gpu_count(option.value.bytes());
   const long tasks = request.tasks_per_node();
@@ -245,6 +239,11 @@ constexpr Rule gpu_table[] = {
 };
 
 }  // namespace
+
+bool unbinds(const GivenOption& option) {
+  return (option.name == "gpu-bind" || option.name == "tres-bind") &&
+         option.value.bytes().ends_with("none");
+}
 
 std::span<const Rule> gpu_rules() {
   return gpu_table;

@@ -40,7 +40,7 @@ void check_tasks_nodes(const Subject& subject, Report& report) {
 bool shares_gpus(const Script& script, const Launch& launch) {
   const GivenOption* bind = last_option(launch.options, "gpu-bind");
   if (bind == nullptr) bind = script.directive("gpu-bind");
-  return (bind != nullptr && bind->value.bytes() == "none") ||
+  return (bind != nullptr && unbinds(*bind)) ||
          std::ranges::any_of(script.run.assigned, [](const std::string& name) {
            return name.starts_with("XLA_PYTHON_CLIENT_") || name.starts_with("CUDA_MPS_");
          });
@@ -79,12 +79,15 @@ void check_tasks_gpus(const Subject& subject, Report& report) {
     const long gpus = subject.script.request.node_gpus();
     if (tasks < 1 || gpus < 1 || tasks <= gpus) continue;
     const bool on_purpose = shares_gpus(subject.script, launch);
+    const long all = gpus * subject.script.request.nodes;
+    const auto fewer = is_mpirun(launch.program) ? fmt::format("-np {}", all)
+                                                 : fmt::format("--ntasks-per-node={}", gpus);
     Finding& finding = report.add(
         begin_of(launch),
         fmt::format("{} tasks per node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
                     "(\"Duplicate GPU detected\")",
                     tasks, gpus, gpus == 1 ? "" : "s"),
-        fmt::format("write --ntasks-per-node={} or --gpus-per-node={}", gpus, tasks));
+        fmt::format("write {} or --gpus-per-node={}", fewer, tasks));
     if (on_purpose) finding.severity = Severity::warning;
   }
 }

@@ -228,12 +228,31 @@ TEST(ConvertSbatch, CountsWhatSlurmCounts) {
   EXPECT_EQ(
       counts_of("-N 2 --ntasks-per-socket=2 --gpus-per-socket=2 --sockets-per-node=2", "srun ./a"),
       "4 4 1 ");
+  EXPECT_EQ(counts_of("-n 8 --ntasks-per-node=8 --gpus-per-task=1 -c 8", "srun ./a"), "8 8 8 ");
   EXPECT_EQ(counts_of("-N 1 -n 2 --tres-per-task=cpu:4,gres/gpu:a100:1", "srun ./a"), "2 2 4 ");
   const std::string torchrun = "srun torchrun --nnodes=1 --nproc_per_node=4 t.py";
   EXPECT_EQ(counts_of("-N 1 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-gpu=4", torchrun),
             "4 4 4 ");
   EXPECT_EQ(counts_of("-N 1 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-task=16", torchrun),
             "4 4 4 ");
+}
+
+TEST(ConvertSbatch, KeepsTheTypeOfTheGpusWhereverItIsWritten) {
+  const std::pair<std::string, std::string> scripts[] = {
+      {"-N 2 --ntasks-per-node=4", "srun --gpus-per-node=a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4", "srun --gres=gpu:a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4", "srun --gpus-per-task=a100:1 ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-node=4", "srun --gpus-per-node=a100:4 ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-task=a100:1", "srun ./a"},
+      {"-N 2 --ntasks-per-node=4 --gpus-per-node=a100:4", "srun --gpus-per-task=a100:1 ./a"},
+      {"-N 2 -n 8 --tres-per-task=cpu:4,gres/gpu:a100:1", "srun ./a"}};
+  for (const auto& [options, run] : scripts) {
+    const auto converted = convert("#!/bin/bash\n#SBATCH " + options + "\n" + run + "\n");
+    EXPECT_THAT(converted.job, HasSubstr("sbatch_extra: [\"--gpus-per-node=a100:4\"]")) << options;
+    EXPECT_THAT(planned_script(converted.job), HasSubstr("#SBATCH --gpus-per-node=a100:4\n"));
+  }
+  EXPECT_EQ(convert("#!/bin/bash\n#SBATCH -N 2 --gres=gpu:4\nsrun -n 8 ./a\n").job.find("extra"),
+            std::string::npos);
 }
 
 TEST(ConvertSbatch, LeavesNoOptionThatSbatchWouldRefuseBesideItsOwn) {
@@ -265,7 +284,46 @@ TEST(ConvertSbatch, ShowsTheAccountInThreeLines) {
       << "none hides nothing";
 }
 
+TEST(ConvertSbatch, AccountAndLintAgreeOnGpusThatATaskCannotSee) {
+  const auto gpus_of = [](const std::string& options, const std::string& run) {
+    return convert("#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=4 --gpus-per-node=4 --exclusive " +
+                   options + "\n" + run + "\n")
+        .account.at(1);
+  };
+  const auto hidden = HasSubstr("a task sees its own");
+  EXPECT_THAT(gpus_of("", "export SLURM_GPU_BIND=closest\nsrun ./a"), hidden);
+  EXPECT_THAT(gpus_of("", "srun --tres-bind=gres/gpu:closest ./a"), hidden);
+  EXPECT_EQ(gpus_of("--gpus-per-task=1", "srun --gpu-bind=verbose,none ./a"), "4 GPUs a node");
+  EXPECT_EQ(gpus_of("--gpus-per-task=1", "srun --tres-bind=gres/gpu:none ./a"), "4 GPUs a node");
+}
+
+TEST(ConvertSbatch, LeavesOutVariablesThatGiveSrunOptions) {
+  const auto converted = convert(
+      "#!/bin/bash\n#SBATCH -N 2 --gpus-per-node=4\nexport NCCL_DEBUG=INFO\n"
+      "export SLURM_GPU_BIND=closest SLURM_CPU_BIND=none\nsrun -n 8 ./a\n");
+  EXPECT_THAT(converted.job, HasSubstr("  variables:\n    NCCL_DEBUG: INFO\n#")) << converted.job;
+  EXPECT_THAT(converted.dropped,
+              testing::ElementsAre(testing::StartsWith("SLURM_GPU_BIND=closest: "),
+                                   testing::StartsWith("SLURM_CPU_BIND=none: ")));
+}
+
+TEST(ConvertSbatch, RefusesOptionsThatSlurmRefuses) {
+  const std::pair<std::string, std::string> scripts[] = {
+      {"-N 1 --mem=8G --mem-per-cpu=2G", "line 2: --mem and --mem-per-cpu"},
+      {"-N 1 -c 4 --cpus-per-gpu=4 --gpus=1", "line 2: --cpus-per-gpu and --cpus-per-task"},
+      {"-N 4 --gpus=2", "line 2: 2 GPUs are fewer than 4 nodes"},
+      {"-N 1 --gres=gpu:4,gpu:a100:2", "line 2: GPUs are given with and without a type"}};
+  for (const auto& [options, reason] : scripts)
+    EXPECT_THAT(convert("#!/bin/bash\n#SBATCH " + options + "\nsrun ./a\n").reasons,
+                testing::Contains(testing::StartsWith(reason)));
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -N 1 -n 1 --gres=gpu:4 --gpus-per-node=4\n./a\n").job,
+              HasSubstr("gpus_per_node: 4"))
+      << "only the newest Slurm refuses them";
+}
+
 TEST(ConvertSbatch, SaysWhyThereIsNoJob) {
+  EXPECT_THAT(convert("#!/bin/bash\n#SBATCH -n 8 --gpus-per-task=1\nsrun ./a\n").reasons,
+              testing::ElementsAre(HasSubstr("write --nodes")));
   const auto converted =
       convert("#!/bin/bash\n#SBATCH -N 2-4\nwhile true; do srun python x.py; done\n");
   EXPECT_EQ(converted.job, "");

@@ -83,7 +83,7 @@ TEST(SbatchDirectives, SayWhyTheyCannotBeConverted) {
   EXPECT_THAT(convert("#SBATCH --nodes=2-4").reasons, ElementsAre(HasSubstr("is a range")));
   EXPECT_THAT(convert("#SBATCH --ntasks=7").reasons, ElementsAre(HasSubstr("write --nodes")));
   EXPECT_THAT(convert("#SBATCH --ntasks=7 --nodes=2").reasons,
-              ElementsAre("--ntasks=7 do not divide over 2 nodes"));
+              ElementsAre("--ntasks=7 does not divide over 2 nodes"));
   EXPECT_EQ(counts_in("#SBATCH --nodes=2 --gpus=7").gpus_per_node, -1);
   EXPECT_THAT(convert("#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N2").reasons,
               ElementsAre(HasSubstr("heterogeneous")));

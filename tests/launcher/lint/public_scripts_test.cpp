@@ -118,6 +118,13 @@ TEST(LintPublicScripts, OptionsAreReadInEverySpelling) {
   EXPECT_EQ(found("--nodes=2 --tasks-per-node=8 --gpus-per-node=4", run), Ids{"tasks-gpus"});
 }
 
+TEST(LintPublicScripts, GpusWithAndWithoutATypeContradictInEveryOption) {
+  const std::string run = "srun python3 train.py";
+  EXPECT_EQ(found("--nodes=1 --ntasks=6 --gres=gpu:4,gpu:a100:2", run), Ids{"request-contradicts"});
+  EXPECT_EQ(found("--nodes=1 --ntasks=6 --gpus-per-node=4,a100:2", run),
+            Ids{"request-contradicts"});
+}
+
 TEST(LintPublicScripts, RanksThatCannotSeeTheOthersGpusAreNamedHoweverItIsWritten) {
   const auto run = [](const std::string& options, const std::string& commands) {
     return found("--nodes=2 " + options, commands);
@@ -131,6 +138,10 @@ TEST(LintPublicScripts, RanksThatCannotSeeTheOthersGpusAreNamedHoweverItIsWritte
   EXPECT_EQ(run(four, "export SLURM_GPU_BIND=closest\nsrun python3 t.py"), hidden);
   EXPECT_EQ(run(four, "export SLURM_GPU_BIND=none\nsrun python3 t.py"), Ids{});
   EXPECT_EQ(run(four, "A=(--gpu-bind=single:1)\nsrun \"${A[@]}\" python3 t.py"), hidden);
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0xf,0xf,0x0f,0xf python3 t.py"), Ids{});
+  EXPECT_EQ(run(four, "srun --gpu-bind=verbose,mask_gpu:0xf*4 python3 t.py"), Ids{});
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0x3,0x3,0xc,0xc python3 t.py"), hidden);
+  EXPECT_EQ(run(four, "srun --gpu-bind=mask_gpu:0x1 python3 t.py"), hidden);
   EXPECT_EQ(run("--ntasks-per-gpu=1 --gpus-per-node=4", "srun python3 t.py"), hidden);
   EXPECT_EQ(
       run("--exclusive --ntasks-per-gpu=1 --gpus-per-node=4 --gpu-bind=none", "srun python3 t.py"),
@@ -152,6 +163,14 @@ TEST(LintPublicScripts, TheAccountOfTheStepIsJudged) {
             Ids{"tasks-gpus"});
 }
 
+TEST(LintPublicScripts, TheFixOfMpirunIsAnOptionOfMpirun) {
+  const auto findings = lint(
+      "#!/bin/bash\n#SBATCH --time=10 --nodes=2 --gpus-per-node=4\nmpirun -np 16 python3 t.py\n",
+      {});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].fix, "write -np 8 or --gpus-per-node=8");
+}
+
 TEST(LintPublicScripts, RanksThatShareGpusOnPurposeGetAWarning) {
   const std::string head = "#!/bin/bash\n#SBATCH --time=10 --ntasks-per-node=8 --gpus-per-node=4\n";
   const auto severity = [](const std::string& text) {
@@ -168,6 +187,9 @@ TEST(LintPublicScripts, RanksThatShareGpusOnPurposeGetAWarning) {
 
 TEST(LintPublicScripts, AnUnknownOptionIsNamedByWhatItMeans) {
   for (const auto& [typed, meant] : {std::pair("--cores-per-task=72", "write --cpus-per-task"),
+                                     std::pair("--ncpus=8", "write --cpus-per-task"),
+                                     std::pair("--ppn=8", "write --ntasks-per-node"),
+                                     std::pair("--mem-per-task=8G", "write --mem-per-cpu"),
                                      {"--workdir=/scratch", "write --chdir"},
                                      {"--queue=gpu", "write --partition"},
                                      {"--walltime=1:00:00", "write --time"}}) {

@@ -147,13 +147,20 @@ std::string difference(const Reading& reading, const Verdict& verdict, SlurmProg
     const bool counted = known->value != OptionValue::text && known->value != OptionValue::signal &&
                          known->value != OptionValue::open_mode;
     if (!counted && option.name != "gres") continue;
-    // srun drops tasks a node that do not fit the tasks and nodes.
-    if (program == SlurmProgram::srun && option.name == "ntasks-per-node") continue;
     const auto same =
         std::find_if(reading.options.rbegin(), reading.options.rend(),
                      [&option](const OptionGiven& other) { return other.name == option.name; });
     const auto took = verdict.options.find(std::string(option.name));
     const auto request = job_request(reading.options);
+    // srun drops tasks a node that do not fit the tasks and nodes, and starts all tasks.
+    if (program == SlurmProgram::srun && option.name == "ntasks-per-node" && request.ntasks > 0) {
+      const long each = request.tasks_per_node();
+      const bool dropped = took == verdict.options.end();
+      if (dropped && each > 0 && request.nodes > 0 && each * request.nodes < request.ntasks)
+        said += "ntasks-per-node: " + std::to_string(each) + " a node, and srun starts " +
+                std::to_string(request.ntasks) + "; ";
+      continue;
+    }
     const auto most = request.node_range ? "-" + std::to_string(request.most_nodes) : "";
     const auto ours = option.name == "nodes" ? std::to_string(request.least_nodes) + most
                                              : plain(known->value, std::string(same->value));
@@ -244,8 +251,10 @@ Words random_options(std::mt19937& random) {
     return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);
   };
   Words words;
-  for (std::size_t count = 1 + pick(6); count > 0; --count) {
-    const auto& choice = choices()[pick(choices().size())];
+  // Nodes, tasks and tasks a node together, which may contradict each other.
+  const bool counts_tasks = pick(4) == 0;
+  for (std::size_t count = counts_tasks ? 3 : 1 + pick(6); count > 0; --count) {
+    const auto& choice = choices()[counts_tasks ? count - 1 : pick(choices().size())];
     // A refusal hides all others: most spellings are whole, and most values good.
     const auto& spelling = choice.spellings[pick(3) == 0 ? pick(choice.spellings.size()) : 0];
     const bool any = pick(8) == 0;

@@ -94,6 +94,9 @@ TEST(SlurmRequest, CountsANodesTasksGpusAndCpusOfATask) {
       {"-N2 --sockets-per-node=2", 2, -1, -1},
       {"-N2 --gres=gpu:4(S:0-1)", -1, 4, -1},
       {"-N2 --gpus=7", -1, -1, -1},
+      {"-N2 --ntasks-per-node=2 -n8", 4, -1, -1},
+      {"-N2 --ntasks-per-node=4 -n7", 4, -1, -1},
+      {"-N2 --ntasks-per-node=2 -n7", -1, -1, -1},
       {"-N2 --exclusive", -1, -1, -1},
   };
   for (const auto& [options, tasks, gpus, cpus] : accounts) {
@@ -120,6 +123,13 @@ TEST(SlurmRequest, TheLastOptionOfItsNameCounts) {
   const auto request = asked("-N2 --gres=gpu:a100:2 --gres=gpu:4");
   EXPECT_EQ(request.node_gpus(), 4);
   EXPECT_EQ(contradiction_in(request), "") << "the first has a type";
+}
+
+TEST(SlurmRequest, ThereAreAsManyNodesAsTheTasksNeed) {
+  EXPECT_EQ(asked("-n8 --ntasks-per-node=8").nodes, 1);
+  EXPECT_EQ(asked("-n8 --ntasks-per-node=4 --gpus-per-task=1").nodes, 2);
+  EXPECT_EQ(asked("-n9 --ntasks-per-node=4").nodes, -1) << "uneven";
+  EXPECT_EQ(asked("-n8").nodes, -1);
 }
 
 TEST(SlurmRequest, ThereAreNoMoreNodesThanTasks) {
