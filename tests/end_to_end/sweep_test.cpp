@@ -165,6 +165,20 @@ TEST_F(SweepHere, ATrialThatTookTooLongWhileTheDiskWasFullTookTooLong) {
   EXPECT_EQ(result()["trials"][0]["state"], "completed");
 }
 
+/// Neither its trial's summary nor its own records wait their minute for room.
+TEST_F(SweepHere, OneThatIsStoppedWaitsForNoDisk) {
+  fs::create_directory(dir());
+  const SmallDisk disk(dir(), "size=16m");
+  if (!disk.made()) GTEST_SKIP() << "no disk can be mounted here: that needs root";
+  work_.start(sweep(parabola("trials: 1", "sleep 300")));
+  const auto trial = dir() + "/trial-00000";
+  ASSERT_TRUE(happens_within(60s, [&] { return !processes_of(trial, 0).empty(); }));
+  disk.fill();
+  work_.signal(SIGINT);
+  EXPECT_TRUE(happens_within(50s, [&] { return !work_.running(); })) << work_.text_of("stderr");
+  disk.free();
+}
+
 TEST_F(SweepHere, AshaContinuesTheBestTrialsFromTheirCheckpoints) {
   const auto file =
       work_.file("asha.yaml",
