@@ -152,6 +152,15 @@ TEST_F(SlurmComponents, WhereOthersRenameTheyRunFromTheirUsersCopies) {
               HasSubstr("--components --run-dir \"$dllaunch_run\" --files " + state));
   EXPECT_THAT(work_->text_of("where"), HasSubstr(state + "/dllaunch/kept/"));
   EXPECT_THAT(work_->text_of("where"), HasSubstr("/components/trainer/autopsy/python"));
+  // As on nodes that do not have the state folder.
+  std::filesystem::remove(work_->path() + "/where");
+  const auto copies = std::filesystem::directory_iterator(state + "/dllaunch/kept")->path();
+  std::filesystem::rename(copies, state + "/away");
+  const auto said =
+      cluster_->on_head({"sbatch", "--parsable", "--wait", work_->run_dir() + "/job.sbatch"});
+  EXPECT_THAT(work_->text_of("run/slurm-" + said.substr(0, said.find_first_of("\n;")) + ".out"),
+              HasSubstr("scripts are not executed from there"));
+  EXPECT_FALSE(std::filesystem::exists(work_->path() + "/where"));
 }
 
 TEST_F(SlurmComponents, OneHasGpus) {

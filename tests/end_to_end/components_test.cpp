@@ -54,8 +54,8 @@ TEST_F(LocalComponents, TheLoaderFeedsTheTrainer) {
 TEST_F(LocalComponents, RunFromCopiesOrWithout) {
   std::filesystem::permissions(std::filesystem::path(work_.path()), std::filesystem::perms::all);
   for (const bool writable : {true, false}) {
-    work_.environment[0].second = writable ? work_.path() + "-state" : "/proc";
-    const auto ended = run("  a: {run: [\"true\"]}\n  b: {run: [\"true\"]}\n");
+    work_.before = {"env", "XDG_STATE_HOME=" + (writable ? work_.path() + "-state" : "/proc")};
+    const auto ended = run("  - {name: a, run: [\"true\"]}\n  - {name: b, run: [\"true\"]}\n");
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     EXPECT_THAT(ended.err, HasSubstr(writable ? "what the run executes is taken from "
                                               : "no copies of what the run executes can be kept"));

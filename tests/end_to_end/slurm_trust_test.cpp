@@ -189,6 +189,16 @@ TEST_F(SlurmTrust, WhereNoCopiesCanBeKeptARunIsAsElsewhere) {
   EXPECT_FALSE(is_there("evil"));
 }
 
+TEST_F(SlurmTrust, WhereNoCopiesCanBeKeptARunTakesPlaceInAnAllocation) {
+  for (const char* word :
+       {"salloc", "-N1", "--exclusive", "--quiet", "env", "XDG_STATE_HOME=/proc"})
+    work_->before.emplace_back(word);
+  const auto ended =
+      work_->run({"run", job("touch ran"), "--run-dir", work_->run_dir(), "--allocated"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(is_there("ran"));
+}
+
 TEST_F(SlurmTrust, WhereOthersRenameAnArrayRuns) {
   const auto ended = work_->run({"run", job("touch ran-$SLURM_ARRAY_TASK_ID"), "--run-dir",
                                  work_->run_dir(), "--set", "array=0-1"});
