@@ -268,6 +268,7 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
   std::vector<std::string> options;
   for (const auto& line : edited.ours) options.push_back(option_word(line));
   options.insert(options.end(), edited.more.begin(), edited.more.end());
+  plan.start.users = edited.more.size();
   return options;
 }
 
