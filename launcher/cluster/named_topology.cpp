@@ -79,6 +79,13 @@ Result<std::optional<Topology>> cluster_topology(System& system, const std::stri
   auto profile = find_profile(system, cluster);
   if (!profile) return std::move(profile).error();
   const auto named = std::ranges::find(profile->partitions, partition, &ProfilePartition::name);
+  if (named == profile->partitions.end() && !partition.empty() && !profile->any_cluster()) {
+    system.log(
+        fmt::format("warning: cluster profile {} has no partition '{}': nothing is held "
+                    "against its nodes\n",
+                    profile->name, partition));
+    return std::optional<Topology>();
+  }
   for (auto& node : profile->nodes) {
     const bool meant = named == profile->partitions.end() || named->node == node.name;
     if (meant && !node.assumed) return std::optional(std::move(node.topology));

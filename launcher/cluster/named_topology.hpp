@@ -14,8 +14,8 @@ namespace dllaunch {
 /// unsatisfiable: nothing was probed there, or several node types.
 Result<Topology> named_topology(System& system, const std::string& name);
 
-/// A node of a cluster's profile: the partition's, else the first. nullopt: the profile has only
-/// examples. Errors: find_profile()'s.
+/// A node of a cluster's profile: the partition's; the first if `partition` is empty. nullopt: the
+/// profile has only examples, or no such partition, with a warning. Errors: find_profile()'s.
 Result<std::optional<Topology>> cluster_topology(System& system, const std::string& cluster,
                                                  const std::string& partition);
 

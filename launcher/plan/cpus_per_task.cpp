@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "launcher/cluster/cluster_profile.hpp"
 #include "support/parse_number.hpp"
 
 namespace dllaunch {
@@ -35,15 +34,14 @@ std::optional<int> asked_for(const Job& job, int threads) {
 
 }  // namespace
 
-CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
-                                   const NodeType& type) {
+CpusPerTaskUnit cpus_per_task_unit(const Job& job, bool in_cores, const NodeType& type) {
   const int threads = std::max(1, type.threads_per_core);
   const auto counted = [&](int core) {
     return CpusPerTaskUnit{
         .usable = type.cpus * core / threads, .core = core, .threads_per_core = {}};
   };
   if (const auto own = asked_for(job, threads)) return counted(*own);
-  if (profile == nullptr || !profile->cpus_are_cores || threads == 1) return counted(threads);
+  if (!in_cores || threads == 1) return counted(threads);
   auto said = counted(job.binding.smt ? threads : 1);
   said.threads_per_core = std::to_string(said.core);
   return said;

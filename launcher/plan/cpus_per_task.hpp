@@ -8,8 +8,6 @@
 
 namespace dllaunch {
 
-struct ClusterProfile;
-
 struct CpusPerTaskUnit {
   int usable = 1;                     // per node, for jobs
   int core = 1;                       // how many make a core
@@ -17,10 +15,9 @@ struct CpusPerTaskUnit {
 };
 
 /// Slurm counts threads, unless the job requests one per core with --threads-per-core=1 or
-/// --hint=nomultithread. Where a site makes that the default (the profile's `cpus_are: cores`), a
-/// count of threads would request twice the available cores, so the unit is written out. `profile`
-/// may be null.
-CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
-                                   const NodeType& type);
+/// --hint=nomultithread. `in_cores`: where a site makes that the default (the profile's `cpus_are:
+/// cores`), a count of threads would request twice the available cores, and where the cluster is
+/// not known, nobody knows what it counts. So the unit is written out.
+CpusPerTaskUnit cpus_per_task_unit(const Job& job, bool in_cores, const NodeType& type);
 
 }  // namespace dllaunch

@@ -318,8 +318,14 @@ std::string unchecked_words(const Resources& resources, const std::string& clust
   add("excluded nodes", resources.exclude);
   add("time", resources.time);
   words.push_back(counted(resources.nodes, "node"));
-  return fmt::format("{} stands for any Slurm cluster; not checked: {}", cluster,
-                     fmt::join(words, ", "));
+  const auto& cores = resources.cpus_per_rank;
+  if (cores) words.push_back(counted(*cores, "core") + " per rank");
+  return fmt::format("{} stands for any Slurm cluster; not checked: {}{}", cluster,
+                     fmt::join(words, ", "),
+                     cores                 ? ""
+                     : resources.exclusive ? "; the ranks of a node share all its CPUs"
+                                           : "; the ranks of a node share the CPUs that Slurm "
+                                             "gives without resources.cpus_per_rank");
 }
 
 /// Nodes like the example's, with as many GPUs and cores as the job asks for.
@@ -328,7 +334,7 @@ NodeType example_for(const Resources& resources, NodeType type) {
   type.hosts.resize(static_cast<std::size_t>(resources.nodes), type.hosts.front());
   if (type.gpus > 0) type.gpus = std::max(type.gpus, resources.gpus_per_node.value_or(0));
   const auto ranks = std::int64_t{resources.ranks_per_node.value_or(std::max(1, type.gpus))};
-  const auto cores = ranks * resources.cpus_per_rank.value_or(0);
+  const auto cores = ranks * resources.cpus_per_rank.value_or(1);
   const auto needed = (cores + type.sockets - 1) / type.sockets;
   if (needed > type.cores_per_socket && needed <= max_cores) {
     type.cores_per_socket = static_cast<int>(needed);

@@ -68,6 +68,13 @@ bool has_all_features(const NodeType& type, const ProfileNode& node) {
   });
 }
 
+/// Slurm may keep CPUs of a profile's node; an example's node is like these or it is not.
+bool is_like(const ProfileNode& node, const NodeType& type) {
+  const auto threads = std::int64_t{type.sockets} * type.cores_per_socket * type.threads_per_core;
+  return describes(node.topology, type) &&
+         (!node.assumed || node.topology.cpus().size() == threads);
+}
+
 using ProfileNodes = std::vector<const ProfileNode*>;
 
 /// The nodes that match Slurm's counts, GPU type and features; partitions get renamed.
@@ -76,7 +83,7 @@ ProfileNodes nodes_like(const ProfileNodes& nodes, const NodeType& type) {
   for (const auto* node : nodes) {
     const bool other_gpu =
         !node->gpu_type.empty() && !type.gpu_type.empty() && node->gpu_type != type.gpu_type;
-    if (!other_gpu && describes(node->topology, type)) like.push_back(node);
+    if (!other_gpu && is_like(*node, type)) like.push_back(node);
   }
   ProfileNodes featured;
   std::copy_if(like.begin(), like.end(), std::back_inserter(featured),
@@ -97,8 +104,7 @@ const ProfileNode* profile_node(const Facts& facts, const NodeSelection& nodes) 
   const ProfileNode* of_partition = nullptr;
   for (const auto* node : known)
     if (named != profile.partitions.end() && node->name == named->node) of_partition = node;
-  if (of_partition != nullptr && describes(of_partition->topology, nodes.shape))
-    return of_partition;
+  if (of_partition != nullptr && is_like(*of_partition, nodes.shape)) return of_partition;
   const auto like = nodes_like(known, nodes.shape);
   const bool clear = std::all_of(like.begin(), like.end(), [&like](const auto* node) {
     return wired_alike(node->topology, like.front()->topology);
@@ -128,7 +134,7 @@ KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
   auto described = type;
   described.hosts = nodes.hosts;
   const auto* profiled = profile_node(facts, nodes);
-  const bool fits = profiled != nullptr && describes(profiled->topology, type);
+  const bool fits = profiled != nullptr && is_like(*profiled, type);
   if (fits && profiled->reserve != "none") known.origin.reserve = profiled->reserve;
   const auto [usable, outdated] = find_probe(facts.probed, described);
   if (usable != nullptr) {
@@ -172,7 +178,7 @@ KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
         "the topology in the facts is of another kind of node than {}: not used", nodes.where));
   known.topology =
       topology_from_counts(type.sockets, type.cores_per_socket, type.threads_per_core, type.gpus);
-  known.origin.source = "slurm";
+  known.origin.source = facts.slurm && facts.slurm->any_cluster ? "job" : "slurm";
   return known;
 }
 
@@ -199,6 +205,8 @@ std::string origin_words(const TopologyOrigin& origin) {
                        age_words(origin.age_seconds.value_or(0)), refresh_words(origin.partition));
   if (origin.source == "profile") return fmt::format("as cluster profile {} has it", origin.host);
   if (origin.source == "facts") return "as the facts have it";
+  if (origin.source == "job")
+    return "an example with what the job asks for; each rank looks again on its node";
   if (origin.source == "slurm")
     return fmt::format("Slurm's counts alone; each rank looks again on its node, {} looks now",
                        refresh_words(origin.partition));

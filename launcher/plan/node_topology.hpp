@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 struct TopologyOrigin {
-  std::string source = "machine";  // probe | profile | facts | slurm | machine
+  std::string source = "machine";  // probe | profile | facts | job | slurm | machine
   std::string host = {};           // probe: the probed host; profile: its name
   std::optional<std::int64_t> age_seconds = {};
   std::string partition = {};    // where `dllaunch probe` could find a better one

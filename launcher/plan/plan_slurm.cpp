@@ -77,6 +77,7 @@ Result<Ok> check_memory_of(const Job& job, const NodeSelection& nodes, int gpus,
 struct TaskCpus {
   int count = 1;
   CpusPerTaskUnit counting = {};
+  bool asked_for = true;  // otherwise the ranks share what Slurm gives the job
 };
 
 /// Whole cores, if each rank gets at least one.
@@ -89,6 +90,12 @@ int cpus_per_task(const Job& job, const CpusPerTaskUnit& cpus, int gpus_of_node,
   const int usable = part ? cpus.usable * gpus / gpus_of_node : cpus.usable;
   const int share = std::max(1, usable / ranks_per_node);
   return share >= cpus.core ? share - share % cpus.core : share;
+}
+
+/// The CPUs of an example's node are nobody's: real nodes with fewer could never start such a job.
+TaskCpus cpus_on_any_cluster(const Job& job, const CpusPerTaskUnit& unit) {
+  const auto& cores = job.resources.cpus_per_rank;
+  return {.count = cores.value_or(1) * unit.core, .counting = unit, .asked_for = cores.has_value()};
 }
 
 /// On a partial node Slurm chooses the cores, so the others are unknown.
@@ -173,7 +180,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
     add("--mincpus", std::to_string(tasks * cpus.count));
   } else {
     add("--ntasks-per-node", std::to_string(tasks));
-    add("--cpus-per-task", std::to_string(cpus.count));
+    if (cpus.asked_for) add("--cpus-per-task", std::to_string(cpus.count));
   }
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
     add("--threads-per-core", threads);
@@ -237,7 +244,6 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
                        {"--nodes", std::to_string(plan.nodes)},
                        {"--ntasks", std::to_string(plan.ranks())},
                        {"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
-                       {"--cpus-per-task", std::to_string(cpus.count)},
                        {"--cpu-bind", bind},
                        // Of ranks that save when asked to, the first to leave must not end the
                        // others: the supervisor ends these when one dies otherwise.
@@ -245,6 +251,9 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
                        // A rank that is still saving must not be killed because others are done.
                        {"--wait", "0"},
                        {"--export", "ALL"}};
+  // Without it a step has all CPUs of the job.
+  if (cpus.asked_for)
+    lines.emplace(lines.begin() + 4, "--cpus-per-task", std::to_string(cpus.count));
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
     lines.emplace_back("--threads-per-core", threads);
   if (overcommit) lines.emplace_back("--overcommit", "");
@@ -259,6 +268,7 @@ std::vector<std::string> srun_options(const Job& job, const std::string& mpi, co
   std::vector<std::string> options;
   for (const auto& line : edited.ours) options.push_back(option_word(line));
   options.insert(options.end(), edited.more.begin(), edited.more.end());
+  plan.start.users = edited.more.size();
   return options;
 }
 
@@ -366,7 +376,12 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (facts.profile) plan.mpi = mpi_of_profile(*facts.profile, *facts.slurm);
   choose_topology(facts, *nodes, plan);
   auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
-  if (!gpus) return std::move(gpus).error().with_id("gpus");
+  if (!gpus) {
+    auto error = std::move(gpus).error().with_id("gpus");
+    if (wants_gpus && facts.slurm->any_cluster && nodes->shape.gpus == 0)
+      error.hint = "use --cluster generic-nvidia or --cluster generic-amd";
+    return error;
+  }
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
   if (auto enough = check_memory_of(job, *nodes, *gpus, plan); !enough)
     return std::move(enough).error();
@@ -376,9 +391,16 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error().with_id("container");
 
-  TaskCpus cpus{.counting = cpus_per_task_unit(job, facts.profile.get(), nodes->shape)};
-  cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
-  warn_of_idle_cores(job, facts.profile.get(), cpus, plan);
+  const bool anywhere = facts.slurm->any_cluster;
+  const bool in_cores = anywhere ? job.resources.cpus_per_rank.has_value()
+                                 : facts.profile && facts.profile->cpus_are_cores;
+  TaskCpus cpus{.counting = cpus_per_task_unit(job, in_cores, nodes->shape)};
+  if (anywhere) {
+    cpus = cpus_on_any_cluster(job, cpus.counting);
+  } else {
+    cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
+    warn_of_idle_cores(job, facts.profile.get(), cpus, plan);
+  }
   const int wanted = cpus.count * plan.ranks_per_node;
   const bool overcommit = wanted > cpus.counting.usable;
   if (overcommit && job.resources.cpus_per_rank)

@@ -286,6 +286,7 @@ std::string render_plain(const LaunchPlan& plan, const PlainScript& script) {
     directives.push_back(std::move(one));
   }
   fields.set("directives", std::move(directives));
+  fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("folder", flag(script.own_folder));
   data train{data::type::bool_false};
   if (!plan.train_json.empty()) {

@@ -23,6 +23,7 @@ inline constexpr const char* node_order_variable = "DLLAUNCH_NODE_ORDER";
 struct StartCommand {
   std::string starter = {};               // the program, e.g. "srun"
   std::vector<std::string> options = {};  // the starter's; ends with "--" if it takes one
+  std::size_t users = 0;                  // of `options`, the last that are the user's own words
   std::vector<std::string> shim = {};     // dllaunch exec ... --; empty: no shim
   std::vector<std::string> program = {};  // executed by each rank
 

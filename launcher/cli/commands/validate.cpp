@@ -78,6 +78,16 @@ std::string summary(const Job& job) {
                      job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }
 
+/// Only of options: a job file may name a cluster that is described elsewhere.
+Result<Ok> check_cluster(System& system, const ValidateArguments& options, const Job& job) {
+  const bool named = std::ranges::any_of(
+      options.sets, [](const std::string& set) { return set.starts_with("cluster="); });
+  if (named && job.cluster != "auto")
+    if (auto profile = find_profile(system, job.cluster); !profile)
+      return std::move(profile).error();
+  return Ok{};
+}
+
 Result<int> answer_in_json(System& system, const ValidateArguments& options) {
   const auto text = system.read_file(options.file);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, ""};
@@ -89,20 +99,21 @@ Result<int> answer_in_json(System& system, const ValidateArguments& options) {
                         {"column", problem.column},
                         {"message", problem.message}});
   }
-  const Json answer = {{"ok", parsed.job.has_value()}, {"problems", problems}};
+  const auto known = parsed.job ? check_cluster(system, options, *parsed.job) : Ok{};
+  if (!known)
+    problems.push_back(
+        {{"file", "--set"}, {"line", 1}, {"column", 1}, {"message", known.error().what}});
+  const bool ok = parsed.job && known;
+  const Json answer = {{"ok", ok}, {"problems", problems}};
   system.print(json_text(answer));
-  return parsed.job ? exit_code::success : exit_code::bad_request;
+  return ok ? exit_code::success : exit_code::bad_request;
 }
 
 Result<int> validate(System& system, const ValidateArguments& options) {
   if (options.json) return answer_in_json(system, options);
   const auto job = load_any_job(system, options.file, options.sets);
   if (!job) return job.error();
-  const bool named = std::ranges::any_of(
-      options.sets, [](const std::string& set) { return set.starts_with("cluster="); });
-  if (named && job->cluster != "auto")
-    if (auto profile = find_profile(system, job->cluster); !profile)
-      return std::move(profile).error();
+  if (auto known = check_cluster(system, options, *job); !known) return std::move(known).error();
   system.print(options.file + ": ok\n");
   if (system.console().verbosity >= 0) system.print(summary(*job));
   return exit_code::success;

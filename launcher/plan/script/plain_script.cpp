@@ -41,7 +41,7 @@ constexpr std::array<Reason, 12> directive_reasons = {{
     {"--threads-per-core", "A CPU is a core here, whatever the cluster's default."},
     {"--gpus-per-node",
      "The job's GPUs of a node: each rank sees all, and takes that of its local rank."},
-    {"--exclusive", "Whole nodes: only there a rank's CPUs can be named."},
+    {"--exclusive", "Whole nodes, shared with no other job."},
     {"--dependency", waits},
     {"--kill-on-invalid-dep", waits},
     {"--requeue",
@@ -49,15 +49,18 @@ constexpr std::array<Reason, 12> directive_reasons = {{
      "program's."},
     {"--no-requeue", "Nothing here resumes: Slurm must not start the job again by itself."},
     {"--open-mode", "A job that starts again goes on in the same file."},
-    {"--output", "The ranks' output, in the folder where you call sbatch."},
+    {"--output", "The ranks' output; a name without a folder is in the one where you call sbatch."},
 }};
 
-constexpr std::array<Reason, 9> srun_reasons = {{
+constexpr std::array<Reason, 12> srun_reasons = {{
     {"--mpi", "how MPI programs find each other; none: they do not"},
     {"--nodes", "every node of the job"},
     {"--ntasks", "one process per rank"},
     {"--ntasks-per-node", "consecutive ranks share a node"},
-    {"--cpus-per-task", "srun does not take it from the job since Slurm 22.05"},
+    {"--cpus-per-task", "srun of Slurm 22.05 to 23.02 does not take it from the job"},
+    {"--threads-per-core", "a CPU is a core here, as for the job"},
+    {"--distribution", "consecutive ranks are neighbours on their node"},
+    {"--label", "each line of the output begins with its rank"},
     {"--kill-on-bad-exit", "a rank that fails ends the others, which would wait for it"},
     {"--wait", "ranks that end first do not end the others"},
     {"--export", "the ranks get the variables above"},
@@ -95,8 +98,9 @@ void add_directives(const LaunchPlan& plan, PlainScript& script) {
     // Without spare nodes, and without a range, for which the full script has no tasks per node.
     line->second = std::to_string(plan.nodes);
     if (!plan.recovery.elastic()) break;
-    const OptionLines tasks = {{"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
-                               {"--cpus-per-task", value_in(plan, "--cpus-per-task")}};
+    OptionLines tasks = {{"--ntasks-per-node", std::to_string(plan.ranks_per_node)}};
+    if (auto cpus = value_in(plan, "--cpus-per-task"); !cpus.empty())
+      tasks.emplace_back("--cpus-per-task", std::move(cpus));
     lines.insert(line + 1, tasks.begin(), tasks.end());
     break;
   }
@@ -113,9 +117,11 @@ void add_directives(const LaunchPlan& plan, PlainScript& script) {
   if (plan.asks_ranks)
     script.directives.push_back(
         {fmt::format("--signal={}@{}", plan.signal, plan.grace_seconds),
-         fmt::format("So many seconds before the time limit every process of the ranks gets {}, by "
-                     "which your program knows that it must save. One without a handler ends.",
-                     plan.signal)});
+         fmt::format(
+             "So many seconds before the time limit every process of the ranks gets {}, by "
+             "which your program knows that it must save. One without a handler goes on. The first "
+             "rank that then leaves with an error ends the others: they leave together.",
+             plan.signal)});
   // Lines with the same reason follow each other.
   Lines reasons;
   for (const auto& line : script.directives)
@@ -174,7 +180,7 @@ void add_point(const LaunchPlan& plan, Lines& lines) {
                     plan.host_suffix));
   lines.push_back(
       fmt::format("MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1){}",
-                  shell_quote(plan.host_suffix) == "''" ? "" : shell_quote(plan.host_suffix)));
+                  plan.host_suffix.empty() ? "" : shell_quote(plan.host_suffix)));
   lines.insert(lines.end(),
                {"MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))", "export MASTER_ADDR MASTER_PORT"});
   if (!plan.train_json.empty())
@@ -259,9 +265,29 @@ std::string folder_of_rank(std::string path) {
   return "\"" + text + "\"";
 }
 
+/// Whether only the job knows how many CPUs there are, as on a cluster that was not known.
+bool divides_cpus(const LaunchPlan& plan) {
+  const auto asks = [](const auto& option) { return option.first == "--cpus-per-task"; };
+  return std::ranges::none_of(plan.sbatch, asks) && value_in(plan, "--cpus-per-task").empty();
+}
+
+/// Bash's lines that divide them.
+void add_division(const LaunchPlan& plan, Lines& lines) {
+  lines.insert(
+      lines.end(),
+      {"",
+       "# The CPUs that Slurm has given the job on this node: whole cores for each of its ranks.",
+       "threads_of_core=$(LC_ALL=C lscpu | sed -n 's/^Thread(s) per core: *//p')",
+       fmt::format("cores_of_rank=$((SLURM_CPUS_ON_NODE / ${{threads_of_core:=1}} / {}))",
+                   plan.ranks_per_node),
+       "cpus_of_rank=$((cores_of_rank > 0 ? cores_of_rank * threads_of_core : 1))"});
+}
+
 void add_variables(const LaunchPlan& plan, PlainScript& script) {
   auto& before = script.before;
   if (has_point(plan)) add_point(plan, before);
+  const bool divides = divides_cpus(plan);
+  if (divides) add_division(plan, before);
   before.insert(
       before.end(),
       {"", "# How many ranks there are, threads for each, and output that appears at once."});
@@ -269,32 +295,48 @@ void add_variables(const LaunchPlan& plan, PlainScript& script) {
       fmt::format("export WORLD_SIZE={} LOCAL_WORLD_SIZE={}", plan.ranks(), plan.ranks_per_node));
   before.push_back(fmt::format(
       "export OMP_NUM_THREADS=${{OMP_NUM_THREADS:-{}}} PYTHONUNBUFFERED=${{PYTHONUNBUFFERED:-1}}",
-      cores_of_rank(plan)));
+      divides ? "$((cores_of_rank > 0 ? cores_of_rank : 1))"
+              : std::to_string(cores_of_rank(plan))));
   script.of_rank.emplace_back(
       "export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID NODE_RANK=$SLURM_NODEID");
   add_framework(plan, script);
   for (const auto& [name, path] : plan.node_folders)
     script.of_rank.push_back(
         fmt::format("export {0}={1}; mkdir -p -- \"${0}\"", name, folder_of_rank(path)));
+  // It would end bash, a shell around the program, and tee behind it before the program has saved.
+  if (plan.asks_ranks) script.of_rank.push_back(fmt::format("trap \"\" {}", plan.signal));
   script.of_rank.emplace_back("exec \"$@\"");
+}
+
+/// Whether the job's own lines of sbatch say how ranks are dealt.
+bool deals_ranks(const LaunchPlan& plan) {
+  return std::ranges::any_of(plan.sbatch_extra, [](const std::string& line) {
+    const auto option = option_of_line(line);
+    return option && option->first == "--distribution";
+  });
 }
 
 /// srun's options without those of the supervisor, with the plan's binding.
 Lines options_of(const LaunchPlan& plan) {
   Lines options;
-  const auto replaced = [&plan](const std::string& option) -> std::string {
-    // Here nobody else ends the others.
-    if (option == "--kill-on-bad-exit=0") return "--kill-on-bad-exit=1";
-    // The full script leaves the binding to `dllaunch exec`.
-    if (option == "--cpu-bind=none" && plan.placement.policy != BindPolicy::none)
-      return "--cpu-bind=cores";
-    return option;
-  };
   const bool many = plan.ranks() > 256;  // their output goes into one file, each line with its rank
-  for (const auto& option : plan.start.options) {
+  const auto& all = plan.start.options;
+  const auto ours = all.size() - std::min(all.size(), plan.start.users);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& option = all[i];
     const bool of_logs = many && (option == "--open-mode=append" ||
                                   option.starts_with("--output=" + plan.paths.run_dir));
-    if (!of_logs) options.push_back(replaced(option));
+    if (i >= ours)
+      options.push_back(option);
+    else if (option == "--kill-on-bad-exit=0")  // here nobody else ends the others
+      options.emplace_back("--kill-on-bad-exit=1");
+    else if (option == "--cpu-bind=none" && plan.placement.policy != BindPolicy::none) {
+      options.emplace_back("--cpu-bind=cores");  // what the full script leaves to `dllaunch exec`
+      // Otherwise Slurm deals consecutive ranks to the packages in turns.
+      if (!deals_ranks(plan)) options.emplace_back("--distribution=block:block");
+    } else if (!of_logs) {
+      options.push_back(option);
+    }
   }
   return options;
 }
@@ -303,9 +345,9 @@ std::string why_bound(std::string_view value) {
   if (value.starts_with("mask_cpu:"))
     return "a mask for each local rank: the cores next to its GPU, as in the table";
   if (value == "cores")
-    return "Slurm's own choice of cores for each rank. Masks of the table's CPUs would be certain "
-           "only on whole nodes of one known kind, whose CPUs the ranks divide evenly";
-  return value == "none" ? "the job file binds nothing" : "as the job file says";
+    return "Slurm's own choice of cores for each rank, not the table's CPUs: masks of those would "
+           "be certain only on whole nodes of one known kind, whose CPUs the ranks divide evenly";
+  return value == "none" ? "nothing is bound" : "as the job file says";
 }
 
 /// Each option once, its reason beside it.
@@ -335,17 +377,21 @@ std::string in_single_quotes(const Lines& lines, std::string_view indent) {
 }
 
 void add_start(const LaunchPlan& plan, PlainScript& script) {
-  const auto options = options_of(plan);
-  explain(options, script);
-  Lines argv = {"srun"};
-  argv.insert(argv.end(), options.begin(), options.end());
+  const bool divides = divides_cpus(plan);
+  auto argv = options_of(plan);
+  auto explained = argv;
+  if (divides) explained.insert(explained.begin(), "--cpus-per-task");
+  explain(explained, script);
+  argv.insert(argv.begin(), "srun");
+  auto start = shell_lines(argv, argv.size(), "  ");
+  // The last of two options counts, which may be the user's.
+  if (divides) start.insert(argv.front().size(), " \\\n  --cpus-per-task=\"$cpus_of_rank\"");
   const auto program = plan.train_json.empty()
                            ? shell_join(plan.start.program)
                            : fmt::format("{} --config \"$dllaunch_run/train.json\"",
                                          shell_quote(plan.paths.dltrain));
-  script.start =
-      fmt::format("{} \\\n  bash -c {} rank \\\n  {}", shell_lines(argv, argv.size(), "  "),
-                  in_single_quotes(script.of_rank, "    "), program);
+  script.start = fmt::format("{} \\\n  bash -c {} rank \\\n  {}", start,
+                             in_single_quotes(script.of_rank, "    "), program);
 }
 
 void add_given_up(const LaunchPlan& plan, PlainScript& script) {
@@ -371,8 +417,6 @@ void add_given_up(const LaunchPlan& plan, PlainScript& script) {
   if (plan.recovery.spare_nodes > 0 || plan.recovery.elastic())
     add("spare nodes, and fewer nodes when some are lost: this asks for the job file's number");
   if (!plan.ring.empty()) add("ranks in the order of the network: Slurm numbers the nodes");
-  add("the variables of an outer job: submit it from a login shell, not from within a job, whose "
-      "SLURM_ variables would go along");
   add("a log for each rank, `dllaunch status`, `logs`, `stacks` and `report`, the reason for a "
       "failure, and what the run has cost");
 }

@@ -168,7 +168,8 @@ TEST(NodeSelection, OnAnyClusterWhatTheJobNamesIsThereAndWhatWasNotCheckedIsSaid
       nodes->warnings,
       testing::ElementsAre("any stands for any Slurm cluster; not checked: partition "
                            "gpu_p5,gpu_p6, constraint v100-32g, account abc@v100, QOS "
-                           "qos_gpu-t4, excluded nodes /a/file, time 100:00:00, 5000 nodes"));
+                           "qos_gpu-t4, excluded nodes /a/file, time 100:00:00, 5000 nodes; the "
+                           "ranks of a node share all its CPUs"));
 }
 
 TEST(NodeSelection, OnAnyClusterNodesHaveWhatTheJobAsksFor) {

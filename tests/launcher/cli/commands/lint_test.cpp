@@ -84,6 +84,10 @@ TEST(LintCommand, ChecksMasksAgainstTheNodesOfTheClustersPartition) {
            "\nsrun --ntasks=1 --cpu-bind=mask_cpu:0xff0000000000000000000000000000000000 a\n";
   };
   system.files = {{"standard", script("batch")}, {"any", script("x")}};
+  EXPECT_TRUE(call(system, {"lint", "any", "--cluster", "juwels-booster"}));
+  EXPECT_EQ(system.printed.find("[mask-outside-node]"), std::string::npos) << system.printed;
+  EXPECT_NE(system.logged.find("has no partition 'x'"), std::string::npos) << system.logged;
+  system.printed.clear();
   EXPECT_EQ(*call(system, {"lint", "standard", "--cluster", "juwels-booster"}), 4);
   EXPECT_NE(system.printed.find("[mask-outside-node]"), std::string::npos) << system.printed;
   system.printed.clear();

@@ -10,6 +10,7 @@ namespace dllaunch {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 /// Runs a command line as main() does, without the process.
 Result<int> call(System& system, const std::vector<std::string>& args) {
@@ -100,11 +101,61 @@ TEST(PlanCommand, TakesAnyPartitionOfAnySlurmCluster) {
         "x@a100, qos: dev}\n";
     ASSERT_EQ(*call(system, {"plan", "job.yaml", "--check", "--cluster", profile}), 0)
         << system.printed;
-    EXPECT_THAT(system.printed,
-                HasSubstr(profile + " stands for any Slurm cluster; not checked: partition gpu_p5, "
-                                    "constraint a100, account x@a100, QOS dev, 2000 nodes\n"));
+    EXPECT_THAT(
+        system.printed,
+        HasSubstr(profile +
+                  " stands for any Slurm cluster; not checked: partition gpu_p5, "
+                  "constraint a100, account x@a100, QOS dev, 2000 nodes; the ranks of a node "
+                  "share all its CPUs\n"));
     EXPECT_THAT(system.printed, HasSubstr("--partition=gpu_p5"));
   }
+}
+
+/// Nodes of 64 CPUs could never start ranks that ask for a share of the example's 256.
+TEST(PlanCommand, AsksAnyClusterForNoCpusOfItsExample) {
+  auto system = laptop();
+  system.files["job.yaml"] =
+      "run: [echo, hi]\nresources: {nodes: 2, ranks_per_node: 4, partition: p}\n";
+  const auto script = [&](const std::vector<std::string>& sets) {
+    system.printed.clear();
+    std::vector<std::string> words = {"script", "job.yaml", "--cluster", "cpu"};
+    words.insert(words.end(), sets.begin(), sets.end());
+    EXPECT_EQ(*call(system, words), 0) << system.logged;
+    return system.printed;
+  };
+  EXPECT_THAT(script({}), Not(HasSubstr("--cpus-per-task")));
+  EXPECT_THAT(system.logged, HasSubstr("2 nodes; the ranks of a node share all its CPUs\n"));
+  for (const std::string exclusive : {"true", "false"}) {
+    const auto asked =
+        script({"--set", "resources.cpus_per_rank=4", "--set", "resources.exclusive=" + exclusive});
+    EXPECT_THAT(asked, HasSubstr("#SBATCH --cpus-per-task=4\n#SBATCH --threads-per-core=1\n"));
+    EXPECT_THAT(asked, HasSubstr(" --cpus-per-task=4 "));
+    EXPECT_THAT(system.logged, HasSubstr("2 nodes, 4 cores per rank\n"));
+  }
+}
+
+TEST(PlanCommand, ExampleNodesHaveTheCoresThatTheJobAsksFor) {
+  auto system = laptop();
+  system.files["job.yaml"] = "run: [echo, hi]\n";
+  for (const auto& [ranks, cores] :
+       std::vector<std::pair<int, int>>{{8, 16}, {8, 24}, {4, 30}, {4, 32}, {2, 64}, {200, 1}}) {
+    const auto set = [](const std::string& key, int value) {
+      return "resources." + key + "=" + std::to_string(value);
+    };
+    const auto code =
+        call(system, {"plan", "job.yaml", "--cluster", "generic-nvidia", "--set",
+                      set("ranks_per_node", ranks), "--set", set("cpus_per_rank", cores)});
+    EXPECT_TRUE(code) << ranks << " x " << cores << ": " << code.error().what;
+    EXPECT_THAT(system.printed, Not(HasSubstr("dllaunch probe")));
+  }
+}
+
+TEST(PlanCommand, NamesTheClustersWithGpusWhereTheExampleHasNone) {
+  auto system = laptop();
+  const auto code =
+      call(system, {"plan", "job.yaml", "--cluster", "cpu", "--set", "resources.gpus_per_node=4"});
+  ASSERT_FALSE(code);
+  EXPECT_THAT(code.error().hint, HasSubstr("--cluster generic-nvidia"));
 }
 
 TEST(PlanCommand, PlansTheClusterModuleOfJuwelsBesideTheBooster) {
@@ -133,6 +184,10 @@ TEST(ValidateCommand, KnowsTheClustersThatItIsAskedAbout) {
   auto system = laptop();
   EXPECT_EQ(*call(system, {"validate", "job.yaml", "--cluster", "lumi-g"}), 0);
   EXPECT_FALSE(call(system, {"validate", "job.yaml", "--cluster", "lumi"}));
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"validate", "job.yaml", "--cluster", "lumi", "--json"}), 2);
+  EXPECT_THAT(system.printed, HasSubstr("\"ok\": false"));
+  EXPECT_THAT(system.printed, HasSubstr("'lumi'"));
 }
 
 }  // namespace

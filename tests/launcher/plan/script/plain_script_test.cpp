@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -105,6 +106,68 @@ TEST(PlainScript, BindsAsThePlanSays) {
   // Where the masks are not certain, Slurm binds, not nobody.
   const auto unsure = text_of(planned(job_of("pytorch", 2), cluster_of("generic-nvidia")));
   EXPECT_THAT(unsure, HasSubstr("\n  --cpu-bind=cores \\\n"));
+}
+
+TEST(PlainScript, OnAnyClusterTheRanksShareTheCpusThatTheNodeHas) {
+  auto job = job_of("pytorch", 2);
+  job.resources.ranks_per_node = 4;
+  const auto any = text_of(planned(job, cluster_of("cpu")));
+  EXPECT_THAT(any, Not(HasSubstr("#SBATCH --cpus-per-task")));
+  EXPECT_THAT(any, HasSubstr("/ 4))\n"));
+  EXPECT_THAT(any, HasSubstr("\nsrun \\\n  --cpus-per-task=\"$cpus_of_rank\" \\\n"));
+  job.resources.cpus_per_rank = 6;
+  const auto asked = text_of(planned(job, cluster_of("cpu")));
+  EXPECT_THAT(asked, HasSubstr("\n#SBATCH --cpus-per-task=6\n"));
+  EXPECT_THAT(asked, HasSubstr("\n  --cpus-per-task=6 \\\n"));
+  EXPECT_THAT(asked, Not(HasSubstr("cpus_of_rank")));
+}
+
+TEST(PlainScript, LeavesTheUsersOwnOptionsOfSrun) {
+  auto job = job_of("pytorch", 2);
+  job.recovery.written = true;
+  const auto with = [&](std::vector<std::string> extra) {
+    job.resources.srun_extra = std::move(extra);
+    return text_of(planned(job, cluster_of("cpu")));
+  };
+  EXPECT_THAT(with({}), HasSubstr("--cpu-bind=cores \\\n  --distribution=block:block"));
+  EXPECT_THAT(with({}), HasSubstr("--kill-on-bad-exit=1"));
+  EXPECT_THAT(with({"--cpu-bind=none"}), HasSubstr("\n  --cpu-bind=none \\\n"));
+  EXPECT_THAT(with({"--kill-on-bad-exit=0"}), HasSubstr("\n  --kill-on-bad-exit=0 \\\n"));
+  job.resources.sbatch_extra = {"-m cyclic"};
+  EXPECT_THAT(with({}), Not(HasSubstr("--distribution=block:block")));
+}
+
+TEST(PlainScript, UnsetsWhatWouldContradictSrunsOptions) {
+  EXPECT_THAT(
+      text_of(planned(job_of("pytorch", 2), small_cluster())),
+      AllOf(HasSubstr("\nunset SLURM_{"), HasSubstr("GPU_BIND"), HasSubstr("GPUS_PER_TASK")));
+}
+
+/// Slurm signals bash, a shell around the program and tee as well: they must not end before it.
+TEST(PlainScript, TheSignalThatAsksForASaveReachesTheProgramAlone) {
+  auto job = job_of("none", 2);
+  job.recovery.written = true;
+  const auto plan = planned(job, small_cluster());
+  ASSERT_TRUE(plan.asks_ranks);
+  const auto script = *plain_script(plan);
+  std::string lines;
+  for (const auto& line : script.of_rank) lines += line + "\n";
+  PosixSystem system(Console{});
+  const std::string saves =
+      "import os, signal, sys\n"
+      "def save(*_):\n"
+      "  print('saved')\n"
+      "  sys.exit(75)\n"
+      "signal.signal(signal.SIGUSR2, save)\n"
+      "os.killpg(0, signal.SIGUSR2)\n"
+      "signal.pause()\n";
+  const auto output = system.run({"setsid", "--wait", "env", "SLURM_PROCID=0", "SLURM_LOCALID=0",
+                                  "SLURM_NODEID=0", "bash", "-c", lines, "rank", "bash", "-eo",
+                                  "pipefail", "-c", "python3 -c \"$0\" | tee /dev/null", saves},
+                                 seconds(60));
+  ASSERT_TRUE(output) << output.error().what;
+  EXPECT_EQ(output->exit_code, 75) << output->err;
+  EXPECT_EQ(output->out, "saved\n");
 }
 
 TEST(PlainScript, NamesTheNetworkThatTheClustersHostNamesNeed) {
