@@ -122,6 +122,7 @@ std::int64_t fencing_token_of(const Event& event) {
 }
 
 std::optional<Event> parse_event(std::string_view line) {
+  if (line.empty()) return std::nullopt;
   using Reader = Event (*)(const Json&, double);
   static const std::map<std::string, Reader, std::less<>> readers = {
       {"start", start},

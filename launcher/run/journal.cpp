@@ -224,6 +224,7 @@ void take(const Json& line, Journal& journal) {
 Journal parse_journal(std::string_view text) {
   Journal journal;
   for (const auto text_line : split_lines(text)) {
+    if (text_line.empty()) continue;
     const auto line = Json::parse(text_line, nullptr, /*allow_exceptions=*/false);
     if (line.is_object()) take(line, journal);
   }
