@@ -173,8 +173,6 @@ std::string_view odd_kind(const fs::directory_entry& entry, bool folder, bool ma
 
 std::vector<std::string> odd_files(const RunDir& run) {
   constexpr std::size_t most = 5;
-  constexpr std::array<std::string_view, 3> never_read = {"report.html", "timeline.json",
-                                                          "tensorboard/"};
   constexpr std::array<std::string_view, 7> never_behind_links = {
       "events.jsonl", "supervisor.jsonl", "choices.json", "integrity.json", ".run-id",
       ".lock",        "autopsy/"};
@@ -189,7 +187,7 @@ std::vector<std::string> odd_files(const RunDir& run) {
     const auto* const row = within ? nullptr : run_dir_file(name);
     if (within || row == nullptr || std::ranges::find(read_within, row->name) == read_within.end())
       at.disable_recursion_pending();
-    if (!within && (row == nullptr || std::ranges::count(never_read, row->name) > 0)) continue;
+    if (!within && row == nullptr) continue;
     std::error_code gone;
     const bool folder = within ? at->is_directory(gone) : row->name.ends_with('/');
     const bool may_be_link = within ? at->path().parent_path().filename() == "timeline" || folder
