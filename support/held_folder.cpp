@@ -53,6 +53,7 @@ constexpr mode_t others_enter = S_IXGRP | S_IXOTH;
 /// What Linux shows for an owner that it cannot name: in a container, of what belongs to a user of
 /// the host; of a network file system, whom the two sides do not both know.
 constexpr uid_t unknown_user = 65534;
+constexpr uid_t unmapped_user = 4294967294;  // of NFSv4 where no idmapper answers
 
 /// Root works in the folders of users, above all in a container.
 bool is_trusted(uid_t user) {
@@ -203,7 +204,7 @@ Judgement judge_both(const std::string& path) {
 }  // namespace
 
 bool is_anothers(uid_t user) {
-  return user != 0 && user != geteuid() && user != unknown_user;
+  return user != 0 && user != geteuid() && user != unknown_user && user != unmapped_user;
 }
 
 std::string why_not_own(const struct stat& info) {

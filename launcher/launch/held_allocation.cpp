@@ -55,16 +55,18 @@ std::uintmax_t bytes_in(const std::string& path) {
   return missing ? 0 : size;
 }
 
-/// So that `ps`, `status` and `cancel` know the job.
-Result<Ok> keep_files(System& system, const RunDir& run, const LaunchPlan& plan,
+/// So that `ps`, `status` and `cancel` know the job. Names the copies in the plan.
+Result<Ok> keep_files(System& system, const RunDir& run, LaunchPlan& plan,
                       const std::string& script) {
+  if (const auto state = state_folder(system))
+    if (auto gone = forget_kept_files(*state, run.path); !gone) return gone;
   const auto write = [&](const RunDir& into) {
     return write_files(
         {{into.plan_json(), json_text(to_json(plan))}, {into.sbatch_script(), script}});
   };
   auto written = write(run);
-  const auto folder = written ? kept_folder(system, run.path, /*make=*/true) : "";
-  if (!folder.empty()) written = write({.path = folder});
+  plan.paths.files = written ? kept_folder(system, run.path, /*make=*/true) : "";
+  if (!plan.paths.files.empty()) written = write({.path = plan.paths.files});
   if (written) (void)remember_run(system, run);
   return written;
 }
@@ -113,7 +115,7 @@ Result<int> execute_held(System& system, const HeldAllocation& held) {
                    fmt::format("cannot make {}: {}", folder, std::strerror(failed)), ""};
   auto lock = RunLock::take(run);
   if (!lock) return std::move(lock).error();
-  const auto plan = plan_of(held);
+  auto plan = plan_of(held);
   auto earlier = earlier_job(system, plan, run);
   if (!earlier) return std::move(earlier).error();
   FollowSettings follow{.show_logs = true,

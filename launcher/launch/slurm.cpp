@@ -24,7 +24,6 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/kept_files.hpp"
 #include "launcher/run/rank_records.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/slurm/array_tasks.hpp"
@@ -383,11 +382,11 @@ Error why_no_components(Error error) {
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                                 System& system, const SlurmSettings& settings) {
-  const auto files = executed_files(system, run);
-  if (!files) return files.error();
+  // As it was judged when the run was planned: its script and its ranks say the same.
+  const RunDir files{.path = plan.paths.files.empty() ? run.path : plan.paths.files};
   const auto before = system.read_file(run.job_id());
   const SubmissionIntent intent{.token = new_token(),
-                                .script = files->sbatch_script(),
+                                .script = files.sbatch_script(),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();

@@ -168,12 +168,12 @@ Result<RunDir> executed_files(System& system, const RunDir& run, bool make) {
   for (const auto& [name, text] : *files)
     if (made) made = write_file(copies.path + "/" + name, text);
   if (made) return copies;
-  forget_kept_files(*state, run.path);
+  if (auto gone = forget_kept_files(*state, run.path); !gone) return gone.error();
   return run;  // there is no place for copies
 }
 
 std::string submitted_script(System& system, const RunDir& run) {
-  const auto state = state_folder(system);
+  const auto state = why_not_trusted(run.path).empty() ? std::nullopt : state_folder(system);
   const RunDir copies{.path = state ? folder_in(*state, run.path) : ""};
   const bool kept = state && access(copies.sbatch_script().c_str(), F_OK) == 0;
   return kept ? copies.sbatch_script() : run.sbatch_script();
@@ -190,9 +190,13 @@ bool is_script_of(const RunDir& run, std::string_view script) {
   return !id.empty() && id == read_run_id(std::string(script.substr(0, script.rfind('/'))));
 }
 
-void forget_kept_files(const std::string& state, const std::string& run_dir) {
-  std::error_code ignored;
-  fs::remove_all(folder_in(state, run_dir), ignored);
+Result<Ok> forget_kept_files(const std::string& state, const std::string& run_dir) {
+  const auto folder = folder_in(state, run_dir);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (!error) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("cannot remove {}: {}", folder, error.message()),
+               "they are the run's files of an earlier submission: remove them by hand"};
 }
 
 }  // namespace dllaunch

@@ -32,7 +32,8 @@ std::string submitted_script(System& system, const RunDir& run);
 /// also if its directory was moved.
 bool is_script_of(const RunDir& run, std::string_view script);
 
-/// Of a run that needs none, or gets others. `state`: the user's state folder.
-void forget_kept_files(const std::string& state, const std::string& run_dir);
+/// Of a run that needs none, or gets others: old ones must not pass for them. `state`: the user's
+/// state folder.
+Result<Ok> forget_kept_files(const std::string& state, const std::string& run_dir);
 
 }  // namespace dllaunch

@@ -163,6 +163,17 @@ TEST_F(SlurmComponents, WhereOthersRenameTheyRunFromTheirUsersCopies) {
   EXPECT_FALSE(std::filesystem::exists(work_->path() + "/where"));
 }
 
+/// As with a home that the user's group may write.
+TEST_F(SlurmComponents, WhereOthersRenameAndNoCopiesCanBeKeptTheyRunAsElsewhere) {
+  std::filesystem::permissions(std::filesystem::path(cluster_->share()).parent_path(),
+                               static_cast<std::filesystem::perms>(0755));
+  std::filesystem::permissions(work_->path(), std::filesystem::perms::all);
+  for (const char* word : {"env", "XDG_STATE_HOME=/proc"}) work_->before.emplace_back(word);
+  const auto ended = run(job("exec sleep 600", "touch ran"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err << logs();
+  EXPECT_TRUE(std::filesystem::exists(work_->path() + "/ran"));
+}
+
 TEST_F(SlurmComponents, OneHasGpus) {
   const auto ended = run(job(says, says_later), {"components.loader.resources.ranks_per_node=2",
                                                  "components.trainer.resources.gpus_per_node=2",

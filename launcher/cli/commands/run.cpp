@@ -406,7 +406,8 @@ Result<Ok> write_files_into(const RunDir& into, const Planned& planned, Readers 
 /// may pass for one of these.
 Result<Ok> write_copies(const RunDir& run, const Planned& planned, System& system) {
   const auto& folder = planned.plan.paths.files;
-  if (const auto state = state_folder(system)) forget_kept_files(*state, run.path);
+  if (const auto state = state_folder(system))
+    if (auto gone = forget_kept_files(*state, run.path); !gone) return gone;
   if (folder.empty()) return Ok{};
   auto copies = run;
   copies.path = folder;
@@ -417,7 +418,8 @@ Result<Ok> write_copies(const RunDir& run, const Planned& planned, System& syste
   auto made = make_closed_folder(folder);
   if (made && !run.id.empty()) made = write_file(folder + "/.run-id", run.id);
   if (made) made = write_files_into(copies, planned, Readers::none);
-  if (!made) forget_kept_files(*state_folder(system), run.path);
+  // Half of the copies must not count; the error of writing says more than that of removing.
+  if (!made) (void)forget_kept_files(*state_folder(system), run.path);
   return made;
 }
 

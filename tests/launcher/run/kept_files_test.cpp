@@ -108,7 +108,7 @@ TEST_F(KeptFiles, AreNotMadeOfFilesThatOthersWrote) {
   store_own();
   const auto expect_none = [this] {
     EXPECT_FALSE(files());
-    forget_kept_files(*state_folder(place_.system), run_.path);
+    EXPECT_TRUE(forget_kept_files(*state_folder(place_.system), run_.path));
   };
   fs::permissions(run_.job_yaml(), static_cast<fs::perms>(0666));
   expect_none();
