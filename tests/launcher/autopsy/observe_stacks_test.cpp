@@ -93,7 +93,8 @@ TEST_F(ObserveStacks, OfARankOfAnotherUserSayWhoseItIs) {
   ASSERT_EQ(node.processes.size(), 1u);
   EXPECT_EQ(node.processes[0].rank, 3);
   EXPECT_EQ(node.processes[0].why_not,
-            "its stacks cannot be read: process " + std::to_string(other.pid()) + " is nobody's");
+            "its stacks cannot be read: process " + std::to_string(other.pid()) + " is uid 65533's")
+      << "a user without a name";
   EXPECT_TRUE(node.processes[0].threads[0].frames.empty());
 }
 

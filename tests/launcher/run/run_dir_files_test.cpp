@@ -79,7 +79,6 @@ TEST(RunDirFiles, OddOnesAreNamed) {
   EXPECT_EQ(odd_files(run), std::vector<std::string>()) << "what users do";
 
   fs::create_symlink("/dev/zero", run.path + "/plan.json");
-  fs::create_directory(run.path + "/train.json");
   fs::remove(run.path + "/summary.json");
   fs::create_symlink("nowhere", run.path + "/summary.json");
   fs::create_symlink("mine.txt", run.path + "/choices.json");
@@ -87,9 +86,8 @@ TEST(RunDirFiles, OddOnesAreNamed) {
   fs::create_symlink("nowhere", run.path + "/autopsy/python/1.py");
   ASSERT_EQ(mkfifo((run.path + "/autopsy/1.txt").c_str(), 0600), 0);
   const std::vector<std::string> odd = {
-      "autopsy/1.txt is a pipe",           "choices.json is a link",
-      "out/rank-0000-n1.log is a link",    "plan.json is a device or a socket",
-      "summary.json is a link to nothing", "train.json is a folder, not a file"};
+      "autopsy/1.txt is a pipe", "choices.json is a link", "out/rank-0000-n1.log is a link",
+      "plan.json is a device or a socket", "summary.json is a link to nothing"};
   EXPECT_EQ(odd_files(run), odd);
 }
 
