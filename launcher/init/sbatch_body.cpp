@@ -1,6 +1,7 @@
 #include "launcher/init/sbatch_body.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -117,6 +118,7 @@ class BodyReader {
     } else {
       take_rest(looks.empty() ? nullptr : top_of(*looks.back()));
     }
+    say_lone_mounts();
     say_where_setup_runs();
     return std::move(body_);
   }
@@ -303,7 +305,7 @@ class BodyReader {
                          job_nodes));
     if (!body_.reasons.empty()) return words.size();
     body_.request = request;
-    if (!read.container.image.empty()) body_.container = read.container;
+    take_container(read.container, at);
     body_.srun_extra = read.extra;
     for (const auto& option : read.dropped) drop(at, "srun's " + option);
     for (const auto& [name, value] : read.variables) {
@@ -318,6 +320,25 @@ class BodyReader {
       if (is_known(program) && program.find('/') == std::string::npos) body_.srun_program = program;
     }
     return read.program;
+  }
+
+  /// srun's beside the directives': its image instead of theirs, its mounts after theirs.
+  void take_container(const ContainerWords& own, std::size_t at) {
+    auto& [image, mounts] = body_.container;
+    if (!own.image.empty()) image = own.image;
+    if (!own.mounts.empty()) mounts_at_ = at;
+    for (const auto& mount : own.mounts)
+      if (std::ranges::find(mounts, mount) == mounts.end()) mounts.push_back(mount);
+  }
+
+  /// environment.container has an image.
+  void say_lone_mounts() {
+    auto& [image, mounts] = body_.container;
+    if (!image.empty() || mounts.empty()) return;
+    drop(mounts_at_, fmt::format("--container-mounts={}: no image is known for them: write "
+                                 "environment.container",
+                                 fmt::join(mounts, ",")));
+    mounts.clear();
   }
 
   /// Whether the script itself sets the variable: it would do so after environment.variables.
@@ -606,6 +627,8 @@ class BodyReader {
       } else if (!body_.container.take(option.name, value)) {
         drop(script_.at(option), fmt::format("--{}{}: environment.container has no such key",
                                              option.name, option.has_value ? "=" + value : ""));
+      } else if (option.name == "container-mounts") {
+        mounts_at_ = script_.at(option);
       }
     }
   }
@@ -624,7 +647,8 @@ class BodyReader {
   const lint::Script& script_;
   std::vector<const Node*> top_;
   std::vector<std::pair<std::string, std::string>> of_directives_;  // variables, the first of all
-  std::string exports_;  // lines that set what the launcher's options say
+  std::size_t mounts_at_ = 0;  // where the last of the container's are written
+  std::string exports_;        // lines that set what the launcher's options say
   ConvertedBody body_;
 };
 

@@ -5,6 +5,7 @@
 namespace dllaunch {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -71,6 +72,26 @@ TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   EXPECT_THAT(known.container.mounts, ElementsAre("/a:/b", "/c"));
   EXPECT_EQ(known.run, "x -l");
   EXPECT_EQ(convert("srun -n 8 -N 2 x").request.tasks_per_node(), 4);
+}
+
+TEST(SbatchBody, PutsAContainerTogether) {
+  const auto mounted = convert("srun --container-mounts=/x:/x ./app",
+                               "-N 2 --container-image=img --container-mounts=/d:/d");
+  EXPECT_EQ(mounted.container.image, "img");
+  EXPECT_THAT(mounted.container.mounts, ElementsAre("/d:/d", "/x:/x"));
+  const auto own = convert("srun --container-image=own --container-mounts=/d:/d ./app",
+                           "-N 2 --container-image=img --container-mounts=/d:/d");
+  EXPECT_EQ(own.container.image, "own");
+  EXPECT_THAT(own.container.mounts, ElementsAre("/d:/d"));
+  for (const auto* image : {"", "--container-image=$HOME/i.sqsh "}) {
+    const auto lone =
+        convert("srun " + std::string(image) + "--container-mounts=/a:/b:ro,/c ./app");
+    EXPECT_THAT(lone.container.mounts, IsEmpty());
+    EXPECT_THAT(lone.dropped, Contains("line 3: --container-mounts=/a:/b:ro,/c: no image is known "
+                                       "for them: write environment.container"));
+  }
+  EXPECT_THAT(convert("srun ./app", "-N 2 --container-mounts=/d:/d").dropped,
+              ElementsAre(HasSubstr("line 2: --container-mounts=/d:/d: no image")));
 }
 
 TEST(SbatchBody, KeepsEarlierStepsInSetup) {
