@@ -216,10 +216,37 @@ class SrunReader {
       return drop(as_written(option), "its value is known only when the script runs");
     const auto* known = find_slurm_option(option.name, SlurmProgram::srun);
     const bool counted = known != nullptr && known->in_job_file == InJobFile::counted;
-    if (counted || read_.container.take(option.name, value)) return;
+    if (counted) return take_counted(option, value);
+    if (read_.container.take(option.name, value)) return;
     if (is_of_container(option.name))
       return drop(as_written(option), "environment.container has no such key");
     read_.extra.push_back("--" + option.name + (option.has_value ? "=" + value : ""));
+  }
+
+  /// The numbers are in the step's request.
+  void take_counted(const ReadOption& option, const std::string& value) {
+    if (option.name == "job-name") drop(as_written(option), "the job file's name names the ranks");
+    const bool others = option.name == "gres" &&
+                        !std::ranges::all_of(split_at(value, ','), [](std::string_view piece) {
+                          return asks_for_gpus(piece);
+                        });
+    if (others || is_narrower(option, value)) drop(as_written(option), step_is_whole);
+  }
+
+  /// Whether the option gives the step fewer GPUs than the job has.
+  bool is_narrower(const ReadOption& option, const std::string& value) const {
+    const long all = script_.request.node_gpus();
+    const OptionGiven given = {.name = option.name, .value = value, .has_value = option.has_value};
+    auto own = step_request(SlurmRequest{}, std::span(&given, 1));
+    const std::array counts = {own.gpus, own.gpus_per_node, own.gpus_per_socket, own.gpus_per_task};
+    if (all > 0 && std::ranges::find(counts, 0) != counts.end()) return true;
+    if (all < 1 || !own.wants_gpus) return false;
+    const auto step = lint::step_request(script_, launch_);
+    if (own.gpus > 0) return step.nodes > 0 && own.gpus < all * step.nodes;
+    own.ntasks_per_node = step.tasks_per_node();
+    own.sockets_per_node = step.sockets_per_node;
+    const long gpus = own.node_gpus();
+    return gpus >= 0 && gpus < all;
   }
 
   void take_export(const ReadOption& option, const std::string& value) {
