@@ -308,12 +308,7 @@ class BodyReader {
     take_container(read.container, at);
     body_.srun_extra = read.extra;
     for (const auto& option : read.dropped) drop(at, "srun's " + option);
-    for (const auto& [name, value] : read.variables) {
-      if (is_set_before(name))
-        exports_ += fmt::format("export {}={}\n", name, shell_quote(value));
-      else
-        body_.variables.emplace_back(name, value);
-    }
+    take_variables(read.variables);
     for (const auto& assigned : read.exports) exports_ += "export " + assigned + "\n";
     if (read.program < words.size()) {
       const auto program = bytes_of(words[read.program]);
@@ -341,8 +336,16 @@ class BodyReader {
     mounts.clear();
   }
 
-  /// Whether the script itself sets the variable: it would do so after environment.variables.
-  bool is_set_before(const std::string& name) const { return script_.run.assigned.contains(name); }
+  /// Those of the launcher's options. What the script itself sets comes after
+  /// environment.variables.
+  void take_variables(const std::vector<std::pair<std::string, std::string>>& variables) {
+    for (const auto& [name, value] : variables) {
+      if (script_.run.assigned.contains(name))
+        exports_ += fmt::format("export {}={}\n", name, shell_quote(value));
+      else
+        body_.variables.emplace_back(name, value);
+    }
+  }
 
   std::size_t take_mpirun(const Launch& launch, std::span<const Word> words, std::size_t begin) {
     const std::size_t at = launch.command->begin;
@@ -362,7 +365,7 @@ class BodyReader {
     body_.tasks_per_node = read.ranks > 0 ? read.ranks / nodes : -1;
     if (read.ranks_per_node > 0) body_.tasks_per_node = read.ranks_per_node;
     body_.framework = launch.program == "horovodrun" ? "horovod" : "mpi";
-    body_.variables = read.variables;
+    take_variables(read.variables);
     for (const auto& one : read.exports) {
       const auto text = [&](std::size_t i) {
         const Word& word = behind[one.begin + i];
