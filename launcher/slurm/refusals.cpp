@@ -5,6 +5,9 @@
 namespace dllaunch {
 namespace {
 
+/// Stands before the reason: srun's and salloc's.
+constexpr std::string_view announcement = "Unable to allocate resources";
+
 constexpr SlurmRefusal refusal_rows[] = {
     {"Invalid account or account/partition combination specified",
      "the account does not exist, you are not in it, or the partition does not admit it",
@@ -153,7 +156,7 @@ constexpr SlurmRefusal refusal_rows[] = {
      "the job was to start at once, and others are ahead", "leave out --immediate"},
     {"Job can not start immediately", "the job was to start at once, and others are ahead",
      "leave out --immediate"},
-    {"Unable to allocate resources", "the controller refused the job; the words behind say why",
+    {announcement, "the controller refused the job; the words behind say why",
      "`dllaunch explain` them"},
     {"Multiple partition job request not supported when a partition is set in the association",
      "your account is bound to a partition, and the job names several",
@@ -267,8 +270,10 @@ std::span<const SlurmRefusal> slurm_refusals() {
 const SlurmRefusal* refusal_in(std::string_view message) {
   const SlurmRefusal* found = nullptr;
   for (const SlurmRefusal& one : refusal_rows) {
+    if (message.find(one.says) == std::string_view::npos) continue;
     const bool longer = found == nullptr || one.says.size() > found->says.size();
-    if (longer && message.find(one.says) != std::string_view::npos) found = &one;
+    const bool beats = found == nullptr || found->says == announcement;
+    if (beats || (longer && one.says != announcement)) found = &one;
   }
   return found;
 }
