@@ -118,6 +118,11 @@ class SrunReader {
 
   SrunWords read(std::size_t begin) {
     split(begin);
+    const auto apart = [](const Word& word) { return bytes_of(word) == ":"; };
+    if (std::ranges::any_of(words_.subspan(std::min(begin, words_.size())), apart))
+      read_.refusal =
+          "srun starts several programs, with : between them: write each as one of `components` "
+          "(docs/how-to/components.md)";
     const std::vector<std::string_view> words(options_.begin(), options_.end());
     const auto parsed = read_slurm_options(words, SlurmProgram::srun);
     for (const auto& option : parsed.options)

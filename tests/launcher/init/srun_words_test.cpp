@@ -76,6 +76,9 @@ TEST(SrunWords, ExportListsAreRead) {
 
 TEST(SrunWords, SeveralProgramsAreRefused) {
   EXPECT_THAT(read("srun --multi-prog a.conf").refusal, HasSubstr("`components`"));
+  EXPECT_THAT(read("srun ./app : ./b").refusal, HasSubstr("`components`"));
+  EXPECT_THAT(read("srun -n 1 ./app x : -n 2 ./b").refusal, HasSubstr("`components`"));
+  EXPECT_EQ(read("srun bash -c 'a : b' a:b").refusal, "");
 }
 
 }  // namespace
