@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <set>
 
 #include "launcher/base/split.hpp"
 #include "launcher/init/script_words.hpp"
@@ -54,6 +56,21 @@ bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assign
              return &made == assignment;
            });
   });
+}
+
+/// Whether a command that only assigns, or exports, sets the name, and none beside it.
+bool is_set_once(const lint::Script& script, const std::string& name) {
+  const Node* setter = nullptr;
+  for (const Node& node : script.tree.root.children) {
+    std::set<std::string> names;
+    lint::assigned_names(node, names);
+    if (!names.contains(name)) continue;
+    if (setter != nullptr) return false;
+    setter = &node;
+  }
+  return setter != nullptr && !setter->background &&
+         std::ranges::count(setter->assignments, name, &lint::Assignment::name) == 1 &&
+         (setter->words.empty() || bytes_of(setter->words[0]) == "export");
 }
 
 struct OptionFate {
@@ -167,13 +184,48 @@ class SrunReader {
   }
 
   void take_held(const Word& word, const std::vector<const lint::Assignment*>& held) {
-    const bool certain = held.size() == 1 && held[0]->array && is_made_for_sure(script_, held[0]);
-    if (certain)
+    const bool certain = held.size() == 1 && is_made_for_sure(script_, held[0]);
+    if (certain && held[0]->array)
       for (const Word& element : held[0]->elements) add(bytes_of(element), element);
-    else
+    else if (!certain || !split_held(word, *held[0]))
       drop(written(word),
            "its options are known only when the script runs; write them as environment.container "
            "or srun_extra");
+  }
+
+  /// Adds the words that bash makes of a text behind an unquoted $NAME, where that is certain and
+  /// they are whole options.
+  bool split_held(const Word& word, const lint::Assignment& held) {
+    const auto is_empty = [](const Part& part) {
+      return part.kind == PartKind::text && part.text.empty();
+    };
+    std::vector<Part> parts = held.value.parts;
+    std::erase_if(parts, is_empty);
+    const bool text = parts.size() == 1 && parts[0].kind == PartKind::text && !held.append &&
+                      !held.indexed && held.begin < word.begin && is_set_once(script_, held.name);
+    const bool splits = word.parts.size() == 1 && !word.parts[0].quoted &&
+                        word.parts[0].operation.empty() && word.parts[0].index.empty() &&
+                        !script_.run.assigned.contains("IFS");
+    if (!text || !splits) return false;
+    const auto& [begin, bytes] = std::pair(parts[0].begin, parts[0].text);
+    if (script_.text.substr(begin, bytes.size()) != bytes ||
+        bytes.find_first_of("*?[") != std::string::npos)
+      return false;
+    std::vector<Word> made;
+    std::vector<std::string_view> words;
+    constexpr std::string_view blanks = " \t\n";
+    for (std::size_t at = bytes.find_first_not_of(blanks); at != std::string::npos;) {
+      const auto end = std::min(bytes.find_first_of(blanks, at), bytes.size());
+      words.push_back(std::string_view(bytes).substr(at, end - at));
+      made.push_back({.begin = begin + at, .end = begin + end});
+      at = bytes.find_first_not_of(blanks, end);
+    }
+    const auto read = read_slurm_options(words, SlurmProgram::srun);
+    const bool whole = read.problems.empty() && read.program == words.size() &&
+                       std::ranges::find(words, "--") == words.end();
+    for (std::size_t i = 0; whole && i < words.size(); ++i)
+      add(std::string(words[i]), split_.emplace_back(std::move(made[i])));
+    return whole;
   }
 
   std::string written(const Word& word) const {
@@ -281,6 +333,7 @@ class SrunReader {
   std::span<const Word> words_;
   std::vector<std::string> options_;                          // as parsed by read_slurm_options()
   std::vector<const Word*> sources_;                          // of each
+  std::deque<Word> split_;                                    // those that stand within a text
   std::vector<std::pair<std::string, std::string>> dropped_;  // why, and the options
   SrunWords read_;
 };

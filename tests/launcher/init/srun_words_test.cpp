@@ -5,6 +5,7 @@
 namespace dllaunch {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -35,6 +36,24 @@ TEST(SrunWords, EachHasAFate) {
                           "--kill-on-bad-exit: one rank that fails ends the others (recovery:)",
                           "--container-writable: environment.container has no such key",
                           "--no-such: srun does not know it"));
+}
+
+TEST(SrunWords, OfATextAreSplitAtItsBlanks) {
+  const auto got = read("A=\"--wait=60  --kill-on-bad-exit=1 --mpi pmix\"\nsrun -l $A ./a");
+  EXPECT_THAT(got.dropped, ElementsAre(HasSubstr("--label: "),
+                                       "--wait=60, --kill-on-bad-exit=1: one rank that fails ends "
+                                       "the others (recovery:)"));
+  EXPECT_THAT(got.extra, ElementsAre("--mpi=pmix"));
+  EXPECT_EQ(got.program, 3u);
+  EXPECT_THAT(read("export A='--mpi=pmix'\nsrun ${A} ./a").extra, ElementsAre("--mpi=pmix"));
+  for (const std::string unsure :
+       {"A='--mpi=pmix -l'\nsrun \"$A\" ./a", "A=\"--mpi=$M\"\nsrun $A ./a",
+        "A=--wait=1\nA=--wait=2\nsrun $A ./a", "IFS=,\nA=--wait=1\nsrun $A ./a",
+        "A='--mpi=pmix ./b'\nsrun $A ./a", "A='--comment=*'\nsrun $A ./a",
+        "A='-l -n'\nsrun $A 4 ./a", "A+=-l\nsrun $A ./a", "A=--wait=1 true\nsrun $A ./a",
+        "A=--wait=1\nread A\nsrun $A ./a", "A=--wait=1\nsrun ${A:1} ./a"})
+    EXPECT_THAT(read(unsure).dropped, Contains(HasSubstr("known only when the script runs")))
+        << unsure;
 }
 
 TEST(SrunWords, HaveTheValuesThatVariablesCertainlyHave) {
