@@ -559,10 +559,11 @@ class BodyReader {
       const auto first = written(script_, (*node)->begin, (*node)->end);
       if (first == "wait") continue;
       if (first.starts_with("--"))
-        drop((*node)->begin,
-             fmt::format("{}: no command: a blank follows the backslash of the line before, or a "
-                         "backslash lacks",
-                         first_line_of(first)));
+        drop(
+            (*node)->begin,
+            fmt::format("{}: no command: a blank follows the backslash of the line before, or that "
+                        "line lacks its backslash",
+                        first_line_of(first)));
       else
         drop((*node)->begin, fmt::format("after the ranks: {}", first_line_of(first)));
     }

@@ -34,6 +34,12 @@ TEST(SbatchBody, SplitsBeforeItsStep) {
                                        "line 9: after the ranks: echo done"));
 }
 
+TEST(SbatchBody, SaysWhyALineOfOptionsIsNoCommand) {
+  EXPECT_THAT(convert("srun ./a\n  --lr 1").dropped,
+              ElementsAre("line 4: --lr 1: no command: a blank follows the backslash of the line "
+                          "before, or that line lacks its backslash"));
+}
+
 TEST(SbatchBody, HandsArraysToTheRanks) {
   const auto got = convert("ARGS=(--lr 1)\nsrun python t.py \"${ARGS[@]}\"");
   EXPECT_THAT(got.setup, HasSubstr("export variables_of_the_script=$(declare -p ARGS)\n"));
