@@ -136,7 +136,9 @@ MpirunWords read_mpirun_words(std::span<const std::string> words) {
   if (at < words.size() && words[at] == "--") ++at;
   read.program = std::min(at, words.size());
   if (std::ranges::find(words, std::string(":")) != words.end())
-    read.refusal = "mpirun starts several programs";
+    read.refusal =
+        "mpirun starts several programs: write each as one of `components` "
+        "(docs/how-to/components.md)";
   if (read.program == words.size()) read.refusal = "mpirun names no program";
   return read;
 }

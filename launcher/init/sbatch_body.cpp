@@ -1,6 +1,7 @@
 #include "launcher/init/sbatch_body.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -117,6 +118,7 @@ class BodyReader {
     } else {
       take_rest(looks.empty() ? nullptr : top_of(*looks.back()));
     }
+    say_lone_mounts();
     say_where_setup_runs();
     return std::move(body_);
   }
@@ -303,15 +305,10 @@ class BodyReader {
                          job_nodes));
     if (!body_.reasons.empty()) return words.size();
     body_.request = request;
-    if (!read.container.image.empty()) body_.container = read.container;
+    take_container(read.container, at);
     body_.srun_extra = read.extra;
     for (const auto& option : read.dropped) drop(at, "srun's " + option);
-    for (const auto& [name, value] : read.variables) {
-      if (is_set_before(name))
-        exports_ += fmt::format("export {}={}\n", name, shell_quote(value));
-      else
-        body_.variables.emplace_back(name, value);
-    }
+    take_variables(read.variables);
     for (const auto& assigned : read.exports) exports_ += "export " + assigned + "\n";
     if (read.program < words.size()) {
       const auto program = bytes_of(words[read.program]);
@@ -320,8 +317,35 @@ class BodyReader {
     return read.program;
   }
 
-  /// Whether the script itself sets the variable: it would do so after environment.variables.
-  bool is_set_before(const std::string& name) const { return script_.run.assigned.contains(name); }
+  /// srun's beside the directives': its image instead of theirs, its mounts after theirs.
+  void take_container(const ContainerWords& own, std::size_t at) {
+    auto& [image, mounts] = body_.container;
+    if (!own.image.empty()) image = own.image;
+    if (!own.mounts.empty()) mounts_at_ = at;
+    for (const auto& mount : own.mounts)
+      if (std::ranges::find(mounts, mount) == mounts.end()) mounts.push_back(mount);
+  }
+
+  /// environment.container has an image.
+  void say_lone_mounts() {
+    auto& [image, mounts] = body_.container;
+    if (!image.empty() || mounts.empty()) return;
+    drop(mounts_at_, fmt::format("--container-mounts={}: no image is known for them: write "
+                                 "environment.container",
+                                 fmt::join(mounts, ",")));
+    mounts.clear();
+  }
+
+  /// Those of the launcher's options. What the script itself sets comes after
+  /// environment.variables.
+  void take_variables(const std::vector<std::pair<std::string, std::string>>& variables) {
+    for (const auto& [name, value] : variables) {
+      if (script_.run.assigned.contains(name))
+        exports_ += fmt::format("export {}={}\n", name, shell_quote(value));
+      else
+        body_.variables.emplace_back(name, value);
+    }
+  }
 
   std::size_t take_mpirun(const Launch& launch, std::span<const Word> words, std::size_t begin) {
     const std::size_t at = launch.command->begin;
@@ -341,7 +365,7 @@ class BodyReader {
     body_.tasks_per_node = read.ranks > 0 ? read.ranks / nodes : -1;
     if (read.ranks_per_node > 0) body_.tasks_per_node = read.ranks_per_node;
     body_.framework = launch.program == "horovodrun" ? "horovod" : "mpi";
-    body_.variables = read.variables;
+    take_variables(read.variables);
     for (const auto& one : read.exports) {
       const auto text = [&](std::size_t i) {
         const Word& word = behind[one.begin + i];
@@ -535,10 +559,11 @@ class BodyReader {
       const auto first = written(script_, (*node)->begin, (*node)->end);
       if (first == "wait") continue;
       if (first.starts_with("--"))
-        drop((*node)->begin,
-             fmt::format("{}: no command: a blank follows the backslash of the line before, or a "
-                         "backslash lacks",
-                         first_line_of(first)));
+        drop(
+            (*node)->begin,
+            fmt::format("{}: no command: a blank follows the backslash of the line before, or that "
+                        "line lacks its backslash",
+                        first_line_of(first)));
       else
         drop((*node)->begin, fmt::format("after the ranks: {}", first_line_of(first)));
     }
@@ -606,6 +631,8 @@ class BodyReader {
       } else if (!body_.container.take(option.name, value)) {
         drop(script_.at(option), fmt::format("--{}{}: environment.container has no such key",
                                              option.name, option.has_value ? "=" + value : ""));
+      } else if (option.name == "container-mounts") {
+        mounts_at_ = script_.at(option);
       }
     }
   }
@@ -624,7 +651,8 @@ class BodyReader {
   const lint::Script& script_;
   std::vector<const Node*> top_;
   std::vector<std::pair<std::string, std::string>> of_directives_;  // variables, the first of all
-  std::string exports_;  // lines that set what the launcher's options say
+  std::size_t mounts_at_ = 0;  // where the last of the container's are written
+  std::string exports_;        // lines that set what the launcher's options say
   ConvertedBody body_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <set>
 
 #include "launcher/base/split.hpp"
 #include "launcher/init/script_words.hpp"
@@ -54,6 +56,21 @@ bool is_made_for_sure(const lint::Script& script, const lint::Assignment* assign
              return &made == assignment;
            });
   });
+}
+
+/// Whether a command that only assigns, or exports, sets the name, and none beside it.
+bool is_set_once(const lint::Script& script, const std::string& name) {
+  const Node* setter = nullptr;
+  for (const Node& node : script.tree.root.children) {
+    std::set<std::string> names;
+    lint::assigned_names(node, names);
+    if (!names.contains(name)) continue;
+    if (setter != nullptr) return false;
+    setter = &node;
+  }
+  return setter != nullptr && !setter->background &&
+         std::ranges::count(setter->assignments, name, &lint::Assignment::name) == 1 &&
+         (setter->words.empty() || bytes_of(setter->words[0]) == "export");
 }
 
 struct OptionFate {
@@ -118,6 +135,11 @@ class SrunReader {
 
   SrunWords read(std::size_t begin) {
     split(begin);
+    const auto apart = [](const Word& word) { return bytes_of(word) == ":"; };
+    if (std::ranges::any_of(words_.subspan(std::min(begin, words_.size())), apart))
+      read_.refusal =
+          "srun starts several programs, with : between them: write each as one of `components` "
+          "(docs/how-to/components.md)";
     const std::vector<std::string_view> words(options_.begin(), options_.end());
     const auto parsed = read_slurm_options(words, SlurmProgram::srun);
     for (const auto& option : parsed.options)
@@ -162,13 +184,48 @@ class SrunReader {
   }
 
   void take_held(const Word& word, const std::vector<const lint::Assignment*>& held) {
-    const bool certain = held.size() == 1 && held[0]->array && is_made_for_sure(script_, held[0]);
-    if (certain)
+    const bool certain = held.size() == 1 && is_made_for_sure(script_, held[0]);
+    if (certain && held[0]->array)
       for (const Word& element : held[0]->elements) add(bytes_of(element), element);
-    else
+    else if (!certain || !split_held(word, *held[0]))
       drop(written(word),
            "its options are known only when the script runs; write them as environment.container "
            "or srun_extra");
+  }
+
+  /// Adds the words that bash makes of a text behind an unquoted $NAME, where that is certain and
+  /// they are whole options.
+  bool split_held(const Word& word, const lint::Assignment& held) {
+    const auto is_empty = [](const Part& part) {
+      return part.kind == PartKind::text && part.text.empty();
+    };
+    std::vector<Part> parts = held.value.parts;
+    std::erase_if(parts, is_empty);
+    const bool text = parts.size() == 1 && parts[0].kind == PartKind::text && !held.append &&
+                      !held.indexed && held.begin < word.begin && is_set_once(script_, held.name);
+    const bool splits = word.parts.size() == 1 && !word.parts[0].quoted &&
+                        word.parts[0].operation.empty() && word.parts[0].index.empty() &&
+                        !script_.run.assigned.contains("IFS");
+    if (!text || !splits) return false;
+    const auto& [begin, bytes] = std::pair(parts[0].begin, parts[0].text);
+    if (script_.text.substr(begin, bytes.size()) != bytes ||
+        bytes.find_first_of("*?[") != std::string::npos)
+      return false;
+    std::vector<Word> made;
+    std::vector<std::string_view> words;
+    constexpr std::string_view blanks = " \t\n";
+    for (std::size_t at = bytes.find_first_not_of(blanks); at != std::string::npos;) {
+      const auto end = std::min(bytes.find_first_of(blanks, at), bytes.size());
+      words.push_back(std::string_view(bytes).substr(at, end - at));
+      made.push_back({.begin = begin + at, .end = begin + end});
+      at = bytes.find_first_not_of(blanks, end);
+    }
+    const auto read = read_slurm_options(words, SlurmProgram::srun);
+    const bool whole = read.problems.empty() && read.program == words.size() &&
+                       std::ranges::find(words, "--") == words.end();
+    for (std::size_t i = 0; whole && i < words.size(); ++i)
+      add(std::string(words[i]), split_.emplace_back(std::move(made[i])));
+    return whole;
   }
 
   std::string written(const Word& word) const {
@@ -216,10 +273,37 @@ class SrunReader {
       return drop(as_written(option), "its value is known only when the script runs");
     const auto* known = find_slurm_option(option.name, SlurmProgram::srun);
     const bool counted = known != nullptr && known->in_job_file == InJobFile::counted;
-    if (counted || read_.container.take(option.name, value)) return;
+    if (counted) return take_counted(option, value);
+    if (read_.container.take(option.name, value)) return;
     if (is_of_container(option.name))
       return drop(as_written(option), "environment.container has no such key");
     read_.extra.push_back("--" + option.name + (option.has_value ? "=" + value : ""));
+  }
+
+  /// The numbers are in the step's request.
+  void take_counted(const ReadOption& option, const std::string& value) {
+    if (option.name == "job-name") drop(as_written(option), "the job file's name names the ranks");
+    const bool others = option.name == "gres" &&
+                        !std::ranges::all_of(split_at(value, ','), [](std::string_view piece) {
+                          return asks_for_gpus(piece);
+                        });
+    if (others || is_narrower(option, value)) drop(as_written(option), step_is_whole);
+  }
+
+  /// Whether the option gives the step fewer GPUs than the job has.
+  bool is_narrower(const ReadOption& option, const std::string& value) const {
+    const long all = script_.request.node_gpus();
+    const OptionGiven given = {.name = option.name, .value = value, .has_value = option.has_value};
+    auto own = step_request(SlurmRequest{}, std::span(&given, 1));
+    const std::array counts = {own.gpus, own.gpus_per_node, own.gpus_per_socket, own.gpus_per_task};
+    if (all > 0 && std::ranges::find(counts, 0) != counts.end()) return true;
+    if (all < 1 || !own.wants_gpus) return false;
+    const auto step = lint::step_request(script_, launch_);
+    if (own.gpus > 0) return step.nodes > 0 && own.gpus < all * step.nodes;
+    own.ntasks_per_node = step.tasks_per_node();
+    own.sockets_per_node = step.sockets_per_node;
+    const long gpus = own.node_gpus();
+    return gpus >= 0 && gpus < all;
   }
 
   void take_export(const ReadOption& option, const std::string& value) {
@@ -249,6 +333,7 @@ class SrunReader {
   std::span<const Word> words_;
   std::vector<std::string> options_;                          // as parsed by read_slurm_options()
   std::vector<const Word*> sources_;                          // of each
+  std::deque<Word> split_;                                    // those that stand within a text
   std::vector<std::pair<std::string, std::string>> dropped_;  // why, and the options
   SrunWords read_;
 };

@@ -60,6 +60,11 @@ std::string limit_in_words(std::string_view reason) {
                          name, whose);
     if (has("Minutes") && !of_job)
       return fmt::format("the budget of {} {} is used up for this period", name, whose);
+    if (has("Minutes"))
+      return fmt::format(
+          "it asks for more {} x time than a job may have, by the limit {}: a "
+          "shorter time helps too",
+          name, whose);
     if (of_job || of_node)
       return fmt::format("it asks for more {} than a {} may have, by the limit {}", name,
                          of_job ? "job" : "node", whose);
@@ -122,7 +127,7 @@ std::string explain_reason(const std::string& reason) {
       {"QOSNotAllowed", "its QOS may not be used with this account or partition"},
       {"QOSResourceLimit", "the QOS has reached a limit on resources"},
       {"QOSTimeLimit", "the QOS has used up its compute time"},
-      {"QOSUsageThreshold", "the QOS has used more than its share"},
+      {"QOSUsageThreshold", "the account has used more than its share, and its QOS wants it below"},
       {"RaisedSignal", "it was ended by a signal"},
       {"ReqNodeNotAvail", "nodes it needs are not available"},
       {"ReqNodesNotAvailable", "nodes it needs are not available"},

@@ -5,6 +5,9 @@
 namespace dllaunch {
 namespace {
 
+/// Stands before the reason: srun's and salloc's.
+constexpr std::string_view announcement = "Unable to allocate resources";
+
 constexpr SlurmRefusal refusal_rows[] = {
     {"Invalid account or account/partition combination specified",
      "the account does not exist, you are not in it, or the partition does not admit it",
@@ -77,7 +80,7 @@ constexpr SlurmRefusal refusal_rows[] = {
     {"Job --batch option is invalid or not a subset of --constraint",
      "--batch names features that --constraint does not", "leave --batch out"},
     {"Invalid generic resource (gres) specification",
-     "--gres or --gpus names a device or a type that the cluster has not",
+     "--gres or --gpus names a device or a type that the cluster does not have",
      "`sinfo -o \"%P %G\"` lists them"},
     {"Invalid GRES specification (with and without type identification)",
      "GPUs are asked for with a type in one option and without in another",
@@ -153,7 +156,7 @@ constexpr SlurmRefusal refusal_rows[] = {
      "the job was to start at once, and others are ahead", "leave out --immediate"},
     {"Job can not start immediately", "the job was to start at once, and others are ahead",
      "leave out --immediate"},
-    {"Unable to allocate resources", "the controller refused the job; the words behind say why",
+    {announcement, "the controller refused the job; the words behind say why",
      "`dllaunch explain` them"},
     {"Multiple partition job request not supported when a partition is set in the association",
      "your account is bound to a partition, and the job names several",
@@ -177,8 +180,8 @@ constexpr SlurmRefusal refusal_rows[] = {
     {"Unable to layout tasks on given cpus", "the tasks do not fit the step's CPUs",
      "give the step as many CPUs as tasks"},
     {"Container runtime not configured or invalid",
-     "--container needs an OCI runtime that the nodes have not", "write environment.container"},
-    {"Invalid MPI plugin name", "--mpi names a plugin that this Slurm has not",
+     "--container needs an OCI runtime that the nodes do not have", "write environment.container"},
+    {"Invalid MPI plugin name", "--mpi names a plugin that this Slurm does not have",
      "`srun --mpi=list` shows them"},
     {"Invalid job credential",
      "the nodes do not accept what the controller signed: clocks or keys differ", "tell the site"},
@@ -267,8 +270,10 @@ std::span<const SlurmRefusal> slurm_refusals() {
 const SlurmRefusal* refusal_in(std::string_view message) {
   const SlurmRefusal* found = nullptr;
   for (const SlurmRefusal& one : refusal_rows) {
+    if (message.find(one.says) == std::string_view::npos) continue;
     const bool longer = found == nullptr || one.says.size() > found->says.size();
-    if (longer && message.find(one.says) != std::string_view::npos) found = &one;
+    const bool beats = found == nullptr || found->says == announcement;
+    if (beats || (longer && one.says != announcement)) found = &one;
   }
   return found;
 }

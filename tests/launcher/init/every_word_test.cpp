@@ -67,8 +67,12 @@ std::string texts_of(const std::string& yaml) {
   return texts;
 }
 
-/// Another test compares what Slurm gives for these (PublicScriptsAskForTheSameResources).
-bool is_counted(const std::string& option) {
+/// Another test compares what Slurm gives for these (PublicScriptsAskForTheSameResources). Of gres
+/// it is the GPUs alone.
+bool is_counted(const std::string& option, const std::string& value) {
+  if (option == "gres")
+    return std::ranges::all_of(split_at(value, ','),
+                               [](std::string_view piece) { return asks_for_gpus(piece); });
   static const std::set<std::string> counted = {"nodes",
                                                 "ntasks",
                                                 "ntasks-per-node",
@@ -80,7 +84,6 @@ bool is_counted(const std::string& option) {
                                                 "gpus-per-node",
                                                 "gpus-per-task",
                                                 "gpus-per-socket",
-                                                "gres",
                                                 "tres-per-task",
                                                 "exclusive",
                                                 "ntasks-per-tres",
@@ -126,7 +129,7 @@ class Account {
   }
 
   void look_for_option(const std::string& name, const std::string& value) {
-    if (is_counted(name) || texts_.find("--" + name) != std::string::npos) return;
+    if (is_counted(name, value) || texts_.find("--" + name) != std::string::npos) return;
     std::string parts = value;
     if (name == "export" || name == "container-mounts") std::ranges::replace(parts, ',', '=');
     for (const auto part : split_at(parts, '='))
@@ -147,8 +150,10 @@ class Account {
     std::size_t program = at + 1;
     if (launch.program == "srun") {
       program = read_srun_words(script_, launch, words, at + 1).program;
-      for (const auto& option : launch.options.options)
+      for (const auto& option : launch.options.options) {
         look_for_option(option.name, option.value.bytes());
+        if (is_narrower(option)) look_for("--" + option.name);
+      }
     }
     for (std::size_t i = 0; i < words.size(); ++i) {
       const auto before = i > at + 1 ? bytes_of(words[i - 1]) : "";
@@ -166,6 +171,17 @@ class Account {
     }
     for (const auto& redirection : node->redirections)
       look_for(text_.substr(redirection.begin, redirection.end - redirection.begin));
+  }
+
+  /// Whether srun leaves GPUs of a node to others.
+  bool is_narrower(const lint::GivenOption& option) const {
+    std::string value = option.value.bytes();
+    if (option.name == "gres" && value.starts_with("gpu:") && is_counted(option.name, value))
+      value.erase(0, 4);
+    else if (option.name != "gpus-per-node")
+      return false;
+    const long gpus = gpu_count(value);
+    return gpus >= 0 && gpus < script_.request.node_gpus();
   }
 
   static const lint::Node* node_at(const lint::Node& node, std::size_t begin) {
@@ -204,10 +220,17 @@ TEST(EveryWord, IsMissedWhereItIsLost) {
   for (const auto* whole :
        {"srun --label ./a x", "srun ./a x > out", "srun ./a x --y=1", "timeout 3h srun ./a x",
         "srun --export=ALL,N=5 ./a x", "srun --container-image=i.sqsh ./a x", "mpirun -x N=5 ./a x",
-        "mpirun --bind-to core ./a x", "srun ./a x < in"}) {
+        "mpirun --bind-to core ./a x", "srun ./a x < in", "srun --gres=nvme:1 ./a x",
+        "srun -J cited ./a x"}) {
     const std::string text = head + whole + "\n";
     EXPECT_THAT(Account(text).lost(), ElementsAre()) << whole;
     EXPECT_THAT(Account(text, bare).lost(), Not(ElementsAre())) << whole;
+  }
+  const std::string gpus = "#!/bin/bash\n#SBATCH -N 2 --gpus-per-node=4\n";
+  for (const auto* narrow : {"--gpus-per-node=2", "--gres=gpu:2"}) {
+    const std::string text = gpus + "srun " + narrow + " ./a x\n";
+    EXPECT_THAT(Account(text).lost(), ElementsAre()) << narrow;
+    EXPECT_THAT(Account(text, gpus + "srun ./a x\n").lost(), Not(ElementsAre())) << narrow;
   }
   EXPECT_THAT(Account("#!/bin/bash\n#SBATCH -N 2 --comment=cited\nsrun ./a x\n", bare).lost(),
               ElementsAre("cited"));

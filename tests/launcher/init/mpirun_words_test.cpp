@@ -34,7 +34,8 @@ TEST(MpirunWords, AreRefusedWhereTheyAreNotUnderstood) {
   EXPECT_EQ(read({"-np", "2"}).refusal, "mpirun names no program");
   EXPECT_EQ(read({"-np"}).refusal, "mpirun names no program");
   EXPECT_EQ(read({"-np", "1", "a", ":", "-np", "2", "b"}).refusal,
-            "mpirun starts several programs");
+            "mpirun starts several programs: write each as one of `components` "
+            "(docs/how-to/components.md)");
 }
 
 TEST(MpirunWords, NameVariablesThatOnlyTheScriptKnows) {

@@ -5,6 +5,7 @@
 namespace dllaunch {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -31,6 +32,12 @@ TEST(SbatchBody, SplitsBeforeItsStep) {
                                        HasSubstr("line 8: what follows the ranks in their line "
                                                  "(> log 2>&1 || exit 1)"),
                                        "line 9: after the ranks: echo done"));
+}
+
+TEST(SbatchBody, SaysWhyALineOfOptionsIsNoCommand) {
+  EXPECT_THAT(convert("srun ./a\n  --lr 1").dropped,
+              ElementsAre("line 4: --lr 1: no command: a blank follows the backslash of the line "
+                          "before, or that line lacks its backslash"));
 }
 
 TEST(SbatchBody, HandsArraysToTheRanks) {
@@ -73,6 +80,26 @@ TEST(SbatchBody, KnowsWhichVariablesHoldOptionsOfSrun) {
   EXPECT_EQ(convert("srun -n 8 -N 2 x").request.tasks_per_node(), 4);
 }
 
+TEST(SbatchBody, PutsAContainerTogether) {
+  const auto mounted = convert("srun --container-mounts=/x:/x ./app",
+                               "-N 2 --container-image=img --container-mounts=/d:/d");
+  EXPECT_EQ(mounted.container.image, "img");
+  EXPECT_THAT(mounted.container.mounts, ElementsAre("/d:/d", "/x:/x"));
+  const auto own = convert("srun --container-image=own --container-mounts=/d:/d ./app",
+                           "-N 2 --container-image=img --container-mounts=/d:/d");
+  EXPECT_EQ(own.container.image, "own");
+  EXPECT_THAT(own.container.mounts, ElementsAre("/d:/d"));
+  for (const auto* image : {"", "--container-image=$HOME/i.sqsh "}) {
+    const auto lone =
+        convert("srun " + std::string(image) + "--container-mounts=/a:/b:ro,/c ./app");
+    EXPECT_THAT(lone.container.mounts, IsEmpty());
+    EXPECT_THAT(lone.dropped, Contains("line 3: --container-mounts=/a:/b:ro,/c: no image is known "
+                                       "for them: write environment.container"));
+  }
+  EXPECT_THAT(convert("srun ./app", "-N 2 --container-mounts=/d:/d").dropped,
+              ElementsAre(HasSubstr("line 2: --container-mounts=/d:/d: no image")));
+}
+
 TEST(SbatchBody, KeepsEarlierStepsInSetup) {
   const auto got = convert("srun hostname\nsrun python prepare.py\nsrun python train.py");
   EXPECT_EQ(got.run, "python train.py");
@@ -92,6 +119,14 @@ TEST(SbatchBody, TakesMpirunForItsRanks) {
   EXPECT_THAT(later.dropped, ElementsAre(HasSubstr("-np $...: it is known only when the script")));
   EXPECT_EQ(convert("horovodrun -np 2 python t.py").framework, "horovod");
   EXPECT_THAT(convert("mpirun -np 3 ./a.out").reasons, ElementsAre(HasSubstr("do not divide")));
+}
+
+TEST(SbatchBody, TheLaunchersVariablesWinOverTheScripts) {
+  for (const auto* launcher : {"mpirun -x A=1", "srun --export=ALL,A=1"}) {
+    const auto got = convert("export A=$(hostname)\n" + std::string(launcher) + " ./a.out");
+    EXPECT_THAT(got.variables, IsEmpty());
+    EXPECT_EQ(got.setup, "set +e  # as in the script\nexport A=$(hostname)\nexport A=1\n");
+  }
 }
 
 TEST(SbatchBody, TakesATorchrunOnOneNodeForItsRanks) {
@@ -121,9 +156,9 @@ TEST(SbatchBody, ExportsBecomeVariables) {
               ElementsAre(HasSubstr("srun's --export=NONE: without ALL, PATH and the script's")));
   const auto directive = convert("srun t", "--nodes=2 --export=ALL,A=1");
   EXPECT_THAT(directive.variables, ElementsAre(std::pair("A", "1")));
-  EXPECT_THAT(convert("export A=2\nmpirun -x A=3 ./t", "--nodes=2 --export=ALL,A=1").variables,
-              ElementsAre(std::pair("A", "1"), std::pair("A", "2"), std::pair("A", "3")))
-      << "the last one stays";
+  const auto last = convert("export A=2\nmpirun -x A=3 ./t", "--nodes=2 --export=ALL,A=1");
+  EXPECT_THAT(last.variables, ElementsAre(std::pair("A", "1"), std::pair("A", "2")));
+  EXPECT_EQ(last.setup, "set +e  # as in the script\nexport A=3\n") << "the last one stays";
 }
 
 TEST(SbatchBody, ListsWordsBeforeTheLauncher) {

@@ -46,6 +46,17 @@ TEST(PendingReasons, ALimitSaysWhatItIsFor) {
   };
   EXPECT_EQ(said("QOSMaxCpuPerJobLimit"),
             "it asks for more CPUs than a job may have, by the limit of the QOS");
+  EXPECT_EQ(said("QOSMaxCpuMinutesPerJobLimit"),
+            "it asks for more CPUs x time than a job may have, by the limit of the QOS: a shorter "
+            "time helps too");
+  EXPECT_EQ(said("AssocMaxNodeMinutesPerJobLimit"),
+            "it asks for more nodes x time than a job may have, by the limit of the account for "
+            "you: a shorter time helps too");
+  EXPECT_EQ(said("QOSMaxGRESMinutesPerJob"),
+            "it asks for more GPUs and other devices x time than a job may have, by the limit of "
+            "the QOS: a shorter time helps too");
+  EXPECT_EQ(said("QOSUsageThreshold"),
+            "the account has used more than its share, and its QOS wants it below");
   EXPECT_EQ(said("AssocMaxMemPerNode"),
             "it asks for more memory than a node may have, by the limit of the account for you");
   EXPECT_EQ(said("MaxGRESRunMinsPerUser"),

@@ -24,6 +24,19 @@ TEST(Refusals, TheLongestOfSeveralDecides) {
   EXPECT_EQ(found->says, "Invalid partition name specified");
 }
 
+TEST(Refusals, TheReasonDecidesWhereOneFollows) {
+  const std::string head = "srun: error: Unable to allocate resources";
+  for (const std::string reason : {"Invalid qos specification", "Invalid wckey specification",
+                                   "Requested node configuration is not available"}) {
+    const auto* found = refusal_in(head + ": " + reason);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->says, reason);
+  }
+  const auto* found = refusal_in(head + ": something new");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->says, "Unable to allocate resources");
+}
+
 TEST(Refusals, SayWhatToDo) {
   EXPECT_EQ(next_step("MaxJobCount limit reached", "x"), "submit again later");
   EXPECT_EQ(next_step("something new", "x"), "x");
