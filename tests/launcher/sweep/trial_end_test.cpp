@@ -1,11 +1,9 @@
 #include "launcher/sweep/trial_end.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -104,23 +102,6 @@ TEST_F(TrialEnd, ByItsStorageStartsItAgain) {
   EXPECT_EQ(judged("", {.code = 2}).state, TrialState::running);
   trial_.attempts = 9;
   EXPECT_EQ(judged("", {.code = 2}).state, TrialState::failed) << "it may fill the disk itself";
-}
-
-/// As a stale file handle or a bad sector: a terminal that is locked answers EIO.
-TEST_F(TrialEnd, OfWhichTheFileSystemDoesNotGiveTheOutputIsJudgedLater) {
-  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  ASSERT_GE(terminal, 0);
-  const auto log = dir_ + "/out/rank-0000-n1.log";
-  std::filesystem::remove(log);
-  std::filesystem::create_symlink(ptsname(terminal), log);
-  StoredRun run = *unjudged_run(place_.system, dir_, trial_);
-  run.summary = {{"status", "completed"}, {"submission", "job 7"}};
-  const auto refused = judge({.metric = "acc"}, job_, run, {.code = 0}, trial_);
-  close(terminal);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "cannot read " + log + ": Input/output error");
-  EXPECT_EQ(trial_.state, TrialState::running);
-  EXPECT_EQ(trial_.judged, "");
 }
 
 TEST_F(TrialEnd, OfWhichTheOutputCanNeverBeReadFails) {
