@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -24,6 +26,8 @@ Json json_object_in(std::string_view text) {
 
 Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
   auto text = system.read_file(path);
+  // Of a run most files are not there, and each further question costs time over a network.
+  if (!text && text.error().what.ends_with(std::strerror(ENOENT))) return std::string();
   if (!text) {
     std::error_code gone;
     const bool stands = fs::exists(fs::symlink_status(path, gone));
