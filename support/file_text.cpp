@@ -1,11 +1,11 @@
 #include "support/file_text.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -50,10 +50,6 @@ int open_stream(const std::string& path) {
 }
 
 Result<std::string> text_of(int file, const std::string& path, std::size_t most_bytes) {
-  struct stat info {};
-  if (fstat(file, &info) != 0) return cannot_read(path, errno);
-  if (S_ISREG(info.st_mode) && info.st_size > static_cast<off_t>(most_bytes))
-    return too_large(path, most_bytes);
   std::string text;
   std::array<char, 65536> piece;
   while (text.size() <= most_bytes) {
@@ -69,12 +65,14 @@ Result<std::string> text_of(int file, const std::string& path, std::size_t most_
 
 Result<std::string> read_file_text(const std::string& path, FileLinks links,
                                    std::size_t most_bytes) {
-  int file = open_regular_file(path, links);
+  std::uint64_t bytes = 0;
+  int file = open_regular_file(path, links, &bytes);
   const int why = errno;
   if (file < 0 && why == EINVAL && links == FileLinks::followed && is_a_stream_of_ours(path))
     file = open_stream(path);
   if (file < 0) return cannot_open(path, why, links);
-  auto text = text_of(file, path, most_bytes);
+  Result<std::string> text =
+      bytes > most_bytes ? too_large(path, most_bytes) : text_of(file, path, most_bytes);
   close(file);
   return text;
 }

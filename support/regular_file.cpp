@@ -8,12 +8,14 @@
 
 namespace dllaunch {
 
-int open_regular_file(const std::string& path, FileLinks links) {
+int open_regular_file(const std::string& path, FileLinks links, std::uint64_t* bytes) {
   const int no_links = links == FileLinks::refused ? O_NOFOLLOW : 0;
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | no_links);
   if (file < 0) return -1;
   struct stat info {};
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) return file;
+  const bool regular = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+  if (regular && bytes != nullptr) *bytes = static_cast<std::uint64_t>(info.st_size);
+  if (regular) return file;
   close(file);
   errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
   return -1;
