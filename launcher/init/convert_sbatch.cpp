@@ -184,20 +184,20 @@ void add_environment(const ConvertedBody& body, const std::string& setup, JobDra
         {.key = "setup", .value = setup, .comment = "the script's lines before its ranks start"});
 }
 
-std::string megabytes_words(long megabytes) {
+std::string describe_megabytes(long megabytes) {
   return megabytes % 1024 == 0 ? fmt::format("{}G", megabytes / 1024)
                                : fmt::format("{}M", megabytes);
 }
 
-std::string memory_words(const SlurmRequest& job) {
+std::string describe_memory(const SlurmRequest& job) {
   if (job.memory_per_node == 0) return "all memory of a node";
-  if (job.memory_per_node > 0) return megabytes_words(job.memory_per_node) + " a node";
-  if (job.memory_per_cpu > 0) return megabytes_words(job.memory_per_cpu) + " a CPU";
-  if (job.memory_per_gpu > 0) return megabytes_words(job.memory_per_gpu) + " a GPU";
+  if (job.memory_per_node > 0) return describe_megabytes(job.memory_per_node) + " a node";
+  if (job.memory_per_cpu > 0) return describe_megabytes(job.memory_per_cpu) + " a CPU";
+  if (job.memory_per_gpu > 0) return describe_megabytes(job.memory_per_gpu) + " a GPU";
   return "memory as the partition says";
 }
 
-std::string gpu_words(const JobCounts& counts, bool hidden) {
+std::string describe_gpus(const JobCounts& counts, bool hidden) {
   if (counts.gpus_per_node < 1) return counts.exclusive ? "all GPUs of a node" : "no GPUs";
   return fmt::format("{} GPU{} a node{}", counts.gpus_per_node,
                      counts.gpus_per_node == 1 ? "" : "s",
@@ -224,8 +224,8 @@ std::vector<std::string> account_of(const JobCounts& counts, const lint::Script&
                   : counts.exclusive       ? "all CPUs of a node"
                                            : "1 CPU a task",
                   counts.exclusive ? ", nobody else on the nodes" : ""),
-      gpu_words(counts, hidden),
-      fmt::format("{}, {}", memory_words(script.request),
+      describe_gpus(counts, hidden),
+      fmt::format("{}, {}", describe_memory(script.request),
                   time == nullptr ? "time as the partition says" : "time " + time->value.bytes())};
 }
 
